@@ -1,0 +1,45 @@
+# Warnings and numerics are the same for every target of ours and reach none of our consumers.
+add_library(codband_build_flags INTERFACE)
+target_compile_options(codband_build_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
+  # A fused multiply-add rounds once where two instructions round twice: results would depend on
+  # the processor.
+  -ffp-contract=off
+  # GCC 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  $<$<BOOL:${CODBAND_DEVELOPER}>:-Werror>)
+target_include_directories(codband_build_flags INTERFACE ${PROJECT_SOURCE_DIR})
+
+# The layers: which folder may use which. An edge that is not here is a mistake.
+set(CODBAND_LAYER_base "")
+set(CODBAND_LAYER_linalg base)
+set(CODBAND_LAYER_policy base linalg)
+set(CODBAND_LAYER_sim base linalg policy)
+set(CODBAND_LAYER_report base)
+set(CODBAND_LAYER_cli base linalg policy sim report)
+
+# codband_add_library(NAME DEPS <layers> [LINK <external targets>] SOURCES <files> DESCRIPTION <text>)
+# makes codband_<NAME> with the alias codband::<NAME>, and refuses an edge that the layers forbid.
+function(codband_add_library name)
+  cmake_parse_arguments(ARG "" "DESCRIPTION" "DEPS;LINK;SOURCES" ${ARGN})
+  if(NOT DEFINED CODBAND_LAYER_${name})
+    message(FATAL_ERROR "codband_add_library(${name}): '${name}' is not a layer; see cmake/codband_targets.cmake")
+  endif()
+  if(NOT ARG_DESCRIPTION)
+    message(FATAL_ERROR "codband_add_library(${name}): say in DESCRIPTION what the folder is for")
+  endif()
+  add_library(codband_${name} STATIC ${ARG_SOURCES})
+  add_library(codband::${name} ALIAS codband_${name})
+  set_target_properties(codband_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(codband_${name} PRIVATE codband_build_flags)
+  target_include_directories(codband_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+  foreach(dep IN LISTS ARG_DEPS)
+    if(NOT dep IN_LIST CODBAND_LAYER_${name})
+      message(FATAL_ERROR "codband_add_library(${name}): layer '${name}' may not use '${dep}'")
+    endif()
+    target_link_libraries(codband_${name} PUBLIC codband::${dep})
+  endforeach()
+  if(ARG_LINK)
+    target_link_libraries(codband_${name} PUBLIC ${ARG_LINK})
+  endif()
+endfunction()

@@ -1,0 +1,16 @@
+# codband_add_test(NAME SOURCES <files> DEPS <targets> [LABEL fast|slow])
+# One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless said otherwise.
+function(codband_add_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL fast)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE codband_build_flags ${ARG_DEPS} GTest::gtest_main rapidcheck
+                                        Eigen3::Eigen)
+  target_compile_definitions(${name} PRIVATE
+    CODBAND_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # Deep enough for hundreds of cases, the same cases on every run.
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900 ENVIRONMENT "RC_PARAMS=seed=20190707")
+endfunction()

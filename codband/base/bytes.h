@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codband/base/status.h"
+
+namespace codband {
+
+// Appends values to a byte string: little-endian, fixed width, no padding; doubles as their IEEE
+// bits, so that a round trip is exact. Not thread-safe.
+class ByteWriter {
+ public:
+  void U8(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
+  void U32(std::uint32_t value);
+  void U64(std::uint64_t value);
+  void Double(double value);
+  void Doubles(std::span<const double> values);  // the values alone: the reader knows how many
+  void String(std::string_view value);           // length, then bytes
+
+  const std::string& bytes() const { return bytes_; }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads what a ByteWriter wrote. Every read is bounds-checked. The first failure sticks: later
+// reads return zeros and leave the position alone, so that a decoder may read a whole record and
+// check status() once, before it uses sizes or indices. Messages say which field, at which byte.
+// Borrows the bytes. Not thread-safe.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
+
+  std::uint8_t U8(std::string_view field);
+  std::uint32_t U32(std::string_view field);
+  std::uint64_t U64(std::string_view field);
+  double Double(std::string_view field);                        // fails if not finite
+  void Doubles(std::string_view field, std::span<double> out);  // fails if any is not finite
+  std::string String(std::string_view field);
+
+  // A number of records that follow. Fails unless they fit in the bytes that are left at
+  // `min_record_bytes` each, so that a damaged count cannot ask for absurd memory.
+  std::size_t Count(std::string_view field, std::size_t min_record_bytes);
+
+  // Records a failure found by the caller (a value out of range), unless there was one before.
+  void Fail(std::string_view field, std::string_view problem);
+
+  // Fails unless all bytes are used.
+  void ExpectEnd();
+
+  bool ok() const { return status_.ok(); }
+  const Status& status() const { return status_; }
+  std::size_t position() const { return position_; }
+  std::size_t remaining() const { return bytes_.size() - position_; }
+
+ private:
+  template <typename T>
+  T Integer(std::string_view field);
+  bool Need(std::string_view field, std::size_t size);
+
+  std::string_view bytes_;
+  std::size_t position_ = 0;
+  Status status_;
+};
+
+// CRC-32 (the one of zip and PNG) of the bytes.
+std::uint32_t Crc32(std::string_view bytes);
+
+}  // namespace codband

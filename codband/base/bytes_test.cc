@@ -1,0 +1,76 @@
+#include "codband/base/bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace codband {
+namespace {
+
+TEST(BytesTest, RoundTripIsExact) {
+  ByteWriter out;
+  out.U8(200);
+  out.U32(0xdeadbeef);
+  out.U64(0x0123456789abcdef);
+  out.Double(-0.0);
+  out.String("σ and a zero");
+  const std::vector<double> values = {1.0 / 3, std::numeric_limits<double>::denorm_min(), -1e308};
+  out.Doubles(values);
+
+  ByteReader in(out.bytes());
+  EXPECT_EQ(in.U8("a"), 200);
+  EXPECT_EQ(in.U32("b"), 0xdeadbeef);
+  EXPECT_EQ(in.U64("c"), 0x0123456789abcdefU);
+  EXPECT_TRUE(std::signbit(in.Double("d")));
+  EXPECT_EQ(in.String("e"), "σ and a zero");
+  std::vector<double> read(3);
+  in.Doubles("f", read);
+  EXPECT_EQ(read, values);
+  in.ExpectEnd();
+  EXPECT_TRUE(in.ok()) << in.status().ToString();
+}
+
+TEST(BytesTest, LayoutIsLittleEndian) {
+  ByteWriter out;
+  out.U32(0x04030201);
+  EXPECT_EQ(out.bytes(), "\x01\x02\x03\x04");
+}
+
+TEST(BytesTest, TruncationNamesTheFieldAndSticks) {
+  ByteReader in("\x01\x02\x03");
+  EXPECT_EQ(in.U64("size"), 0U);
+  EXPECT_EQ(in.status().code(), StatusCode::kCorruption);
+  EXPECT_EQ(in.status().message(), "size needs 8 bytes, 3 are left (before byte 0)");
+  EXPECT_EQ(in.U8("next"), 0U);
+  EXPECT_EQ(in.position(), 0U);
+  EXPECT_EQ(in.status().message(), "size needs 8 bytes, 3 are left (before byte 0)");
+}
+
+TEST(BytesTest, CountLargerThanTheDataIsRefused) {
+  ByteWriter out;
+  out.U64(1ULL << 60);
+  ByteReader in(out.bytes());
+  EXPECT_EQ(in.Count("number of users", 8), 0U);
+  EXPECT_EQ(in.status().code(), StatusCode::kCorruption);
+}
+
+TEST(BytesTest, NotANumberIsRefused) {
+  ByteWriter out;
+  out.Double(std::numeric_limits<double>::quiet_NaN());
+  ByteReader in(out.bytes());
+  EXPECT_EQ(in.Double("noise"), 0);
+  EXPECT_NE(in.status().message().find("noise is nan"), std::string::npos);
+}
+
+TEST(BytesTest, LeftOverBytesAreRefused) {
+  ByteReader in("x");
+  in.ExpectEnd();
+  EXPECT_FALSE(in.ok());
+}
+
+TEST(BytesTest, Crc32IsThePublishedCheckValue) { EXPECT_EQ(Crc32("123456789"), 0xcbf43926U); }
+
+}  // namespace
+}  // namespace codband

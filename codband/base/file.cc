@@ -1,0 +1,105 @@
+#include "codband/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace codband {
+namespace {
+
+Status FromErrno(std::string_view action, const std::filesystem::path& path) {
+  const int error = errno;
+  const std::string message =
+      fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(error));
+  return error == ENOENT ? Status::NotFound(message) : Status::IoError(message);
+}
+
+// Closes on the way out.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() { Close(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+
+  int get() const { return fd_; }
+  int Close() { return fd_ < 0 ? 0 : ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+Status WriteAll(int fd, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FromErrno("write", path);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status SyncDirectory(const std::filesystem::path& directory) {
+  FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0 || ::fsync(fd.get()) != 0) return FromErrno("sync directory", directory);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::filesystem::path& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return FromErrno("open", path);
+  std::string content;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FromErrno("read", path);
+    if (got == 0) return content;
+    content.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+Status WriteFileDurably(const std::filesystem::path& path, std::string_view content) {
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".tmp{}", ::getpid());
+  const auto write = [&]() -> Status {
+    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (fd.get() < 0) return FromErrno("create", temporary);
+    CODBAND_RETURN_IF_ERROR(WriteAll(fd.get(), content, temporary));
+    if (::fsync(fd.get()) != 0) return FromErrno("sync", temporary);
+    if (fd.Close() != 0) return FromErrno("close", temporary);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return FromErrno("replace", path);
+    return SyncDirectory(path.has_parent_path() ? path.parent_path() : ".");
+  };
+  Status status = write();
+  if (!status.ok()) ::unlink(temporary.c_str());
+  return status;
+}
+
+Status EnsureDirectory(const std::filesystem::path& path) {
+  if (path.empty()) return Status::InvalidArgument("the name of the directory is empty");
+  std::error_code error;
+  const std::filesystem::file_status existing = std::filesystem::status(path, error);
+  if (std::filesystem::exists(existing) && !std::filesystem::is_directory(existing)) {
+    return Status::InvalidArgument(fmt::format("{} exists and is not a directory", path.string()));
+  }
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    return Status::IoError(
+        fmt::format("cannot create directory {}: {}", path.string(), error.message()));
+  }
+  if (access(path.c_str(), W_OK | X_OK) != 0) {
+    return Status::IoError(
+        fmt::format("cannot write into directory {}: {}", path.string(), std::strerror(errno)));
+  }
+  return {};
+}
+
+}  // namespace codband

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "codband/base/status.h"
+
+namespace codband {
+
+// The whole file. kNotFound if it does not exist, kIoError otherwise; the message has the path.
+Result<std::string> ReadFile(const std::filesystem::path& path);
+
+// Replaces the file as a whole: written beside it, synced, then renamed over it, so that a crash
+// leaves the old content or the new, never a mixture. kIoError has the path and the reason; the
+// old file is then untouched.
+Status WriteFileDurably(const std::filesystem::path& path, std::string_view content);
+
+// Makes sure that `path` is a directory in which files can be created; parents are created too.
+// kInvalidArgument if the name is empty or taken by something else, kIoError if the system refuses.
+Status EnsureDirectory(const std::filesystem::path& path);
+
+}  // namespace codband

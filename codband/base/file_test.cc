@@ -1,0 +1,76 @@
+#include "codband/base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+namespace codband {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = std::filesystem::path(testing::TempDir()) / (std::string("file_") + test->name());
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(FileTest, ReplacesTheWholeContentAndLeavesNothingElse) {
+  const auto path = directory_ / "state";
+  ASSERT_TRUE(WriteFileDurably(path, "a long first content").ok());
+  ASSERT_TRUE(WriteFileDurably(path, "short").ok());
+  EXPECT_EQ(ReadFile(path).value(), "short");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+}
+
+TEST_F(FileTest, MissingFileIsNotFoundWithItsPath) {
+  const auto result = ReadFile(directory_ / "nothing");
+  EXPECT_EQ(result.status().code(), StatusCode::kNotFound);
+  EXPECT_NE(result.status().message().find("nothing"), std::string::npos);
+}
+
+TEST_F(FileTest, FailedWriteLeavesTheOldContent) {
+  const auto path = directory_ / "missing" / "state";
+  EXPECT_FALSE(WriteFileDurably(path, "x").ok());
+  std::filesystem::create_directories(directory_ / "taken" / "inside");
+  EXPECT_FALSE(WriteFileDurably(directory_ / "taken", "x").ok());
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "taken" / "inside"));
+}
+
+TEST_F(FileTest, EnsureDirectoryCreatesParentsAndAcceptsExisting) {
+  EXPECT_TRUE(EnsureDirectory(directory_ / "a/b/c").ok());
+  EXPECT_TRUE(std::filesystem::is_directory(directory_ / "a/b/c"));
+  EXPECT_TRUE(EnsureDirectory(directory_ / "a/b/c").ok());
+  EXPECT_TRUE(EnsureDirectory(directory_ / "d/").ok());
+}
+
+TEST_F(FileTest, EnsureDirectoryRefusesAFileInTheWay) {
+  ASSERT_TRUE(WriteFileDurably(directory_ / "file", "x").ok());
+  const Status taken = EnsureDirectory(directory_ / "file");
+  EXPECT_EQ(taken.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(taken.message(), (directory_ / "file").string() + " exists and is not a directory");
+  const Status below = EnsureDirectory(directory_ / "file/sub");
+  EXPECT_EQ(below.code(), StatusCode::kIoError);
+  EXPECT_NE(below.message().find((directory_ / "file/sub").string()), std::string::npos);
+  EXPECT_EQ(EnsureDirectory("").code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, EnsureDirectoryRefusesOneThatCannotBeWritten) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  ASSERT_TRUE(EnsureDirectory(directory_ / "locked").ok());
+  ASSERT_EQ(chmod((directory_ / "locked").c_str(), 0555), 0);
+  const Status status = EnsureDirectory(directory_ / "locked");
+  EXPECT_EQ(status.code(), StatusCode::kIoError);
+  EXPECT_NE(status.message().find("Permission denied"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace codband

@@ -1,0 +1,36 @@
+#include "codband/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace codband {
+
+Result<std::size_t> ParseWhole(std::string_view flag, std::string_view text, std::size_t min,
+                               std::size_t max) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < min || value > max) {
+    return Status::InvalidArgument(
+        fmt::format("{} = '{}', expected a whole number from {} to {}", flag, text, min, max));
+  }
+  return value;
+}
+
+Result<double> ParseReal(std::string_view flag, std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return Status::InvalidArgument(fmt::format("{} = '{}', expected a number", flag, text));
+  }
+  return value;
+}
+
+Result<OutputFormat> ParseFormat(std::string_view text) {
+  if (text == "table") return OutputFormat::kTable;
+  if (text == "json") return OutputFormat::kJson;
+  if (text == "csv") return OutputFormat::kCsv;
+  return Status::InvalidArgument(fmt::format("--format = '{}', expected table, json or csv", text));
+}
+
+}  // namespace codband

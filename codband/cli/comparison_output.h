@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "codband/base/status.h"
+#include "codband/report/table.h"
+#include "codband/sim/runner.h"
+#include "codband/sim/synthetic.h"
+
+namespace codband {
+
+// A finished comparison with all that is needed to tell and to repeat it.
+struct ComparisonRecord {
+  SyntheticOptions environment;
+  std::uint64_t first_seed = 1;
+  std::size_t seeds = 1;
+  std::string command;  // that repeats it
+  double seconds = 0;
+  Comparison comparison;
+};
+
+// One JSON object; apart from timings it is a function of environment, seeds and policies.
+std::string ToJson(const ComparisonRecord& record);
+
+// One line a run: policy, seed, regret, changes, clusters, time.
+std::string ToCsv(const ComparisonRecord& record);
+
+// One row a policy, for people.
+Table SummaryTable(const ComparisonRecord& record);
+
+// report.html, regret.svg, results.json, runs.csv and curves.csv in an existing directory.
+Status WriteReport(const ComparisonRecord& record, const std::string& directory);
+
+}  // namespace codband

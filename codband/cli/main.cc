@@ -1,0 +1,72 @@
+// The program: reads the command line, runs a subcommand, and turns its outcome into an exit code:
+// 0 done, 1 something failed that is not the input's fault, 2 the input is wrong.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "codband/base/version.h"
+#include "codband/cli/command.h"
+
+namespace codband {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitBadInput = 2;
+
+int ExitCode(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return 0;
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+      return kExitBadInput;
+    default:
+      return kExitFailure;
+  }
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "codband: an online recommender engine for people who change their minds.\n\n"
+      "Start here:\n"
+      "  codband policies                what there is to compare\n"
+      "  codband simulate                compare policies on a simulated population\n"
+      "  codband simulate --help         every flag, with examples",
+      "codband");
+  app.set_version_flag("--version", fmt::format("codband {}", kVersion));
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    std::string command = "codband";
+    for (const CLI::App* sub : failed->get_subcommands()) command += " " + sub->get_name();
+    return fmt::format("{}: {}\nTry '{} --help'.\n", command, error.what(), command);
+  });
+  Status status;
+  AddSimulateCommand(app, status);
+  AddPoliciesCommand(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitBadInput;
+  }
+  if (!status.ok()) {
+    const std::string command = app.get_subcommands().front()->get_name();
+    fmt::print(stderr, "codband {}: {}\nTry 'codband {} --help'.\n", command, status.message(),
+               command);
+  }
+  return ExitCode(status);
+}
+
+}  // namespace
+}  // namespace codband
+
+int main(int argc, char** argv) {
+  try {
+    return codband::Main(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "codband: internal error: {}\nPlease report it with the command above.\n",
+               error.what());
+    return 1;
+  }
+}

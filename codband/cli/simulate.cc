@@ -1,0 +1,205 @@
+// codband simulate: policies side by side on a simulated population.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <thread>
+
+#include "codband/base/clock.h"
+#include "codband/base/file.h"
+#include "codband/cli/command.h"
+#include "codband/cli/comparison_output.h"
+#include "codband/policy/registry.h"
+#include "codband/report/progress.h"
+
+namespace codband {
+namespace {
+
+// As typed; empty means not given.
+struct SimulateFlags {
+  std::string setting = "2";
+  std::string users;
+  std::string models;
+  std::string rounds;
+  std::string period;
+  std::string noise;
+  std::string arms;
+  std::string pool;
+  std::string dim;
+  std::string policies;
+  std::string seed = "1";
+  std::string seeds = "1";
+  std::string threads;
+  std::string format = "table";
+  std::string out;
+};
+
+constexpr std::size_t kMany = 1'000'000'000;
+
+constexpr std::string_view kFooter = R"(
+Examples:
+  codband simulate
+      all policies on the paper's second setting (100 users, 3000 rounds): some minutes
+  codband simulate --users 30 --models 5 --rounds 1000 --period 200:600 --policies linucb,codband
+      a small population, a few seconds
+  codband simulate --setting 3 --policies linucb,codband:paper,likelihood=joint --seeds 5 --format json
+      five seeds of the stationary setting as JSON; 'p=v' belongs to the policy before it
+  codband simulate --seeds 3 --out results
+      also writes results/report.html with figures, and the numbers as JSON and CSV
+
+Settings: 1 users change to a popular or new parameter (Dirichlet process), 2 to another of a fixed
+set, 3 never. A policy's result depends on the environment, the seed and its own parameters only,
+never on --threads or on the other policies.)";
+
+template <typename T>
+Status Assign(Result<T> parsed, T& target) {
+  if (!parsed.ok()) return parsed.status();
+  target = parsed.value();
+  return {};
+}
+
+Status ParsePeriod(const std::string& text, SyntheticOptions& options) {
+  const std::size_t colon = text.find(':');
+  const Status malformed = Status::InvalidArgument(
+      fmt::format("--period = '{}', expected MIN:MAX with 1 ≤ MIN ≤ MAX, such as 500:3000", text));
+  if (colon == text.npos) return malformed;
+  const auto min = ParseWhole("", std::string_view(text).substr(0, colon), 1, kMany);
+  const auto max = ParseWhole("", std::string_view(text).substr(colon + 1), 1, kMany);
+  if (!min.ok() || !max.ok() || min.value() > max.value()) return malformed;
+  options.period_min = min.value();
+  options.period_max = max.value();
+  return {};
+}
+
+Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
+  const auto setting = ParseWhole("--setting", flags.setting, 1, 3);
+  if (!setting.ok()) return setting.status();
+  SyntheticOptions options = SyntheticOptions::Paper(static_cast<Setting>(setting.value()));
+  const auto whole = [](const char* flag, const std::string& text, std::size_t& target) -> Status {
+    if (text.empty()) return {};
+    return Assign(ParseWhole(flag, text, 1, kMany), target);
+  };
+  CODBAND_RETURN_IF_ERROR(whole("--users", flags.users, options.users));
+  CODBAND_RETURN_IF_ERROR(whole("--models", flags.models, options.models));
+  CODBAND_RETURN_IF_ERROR(whole("--rounds", flags.rounds, options.rounds));
+  CODBAND_RETURN_IF_ERROR(whole("--arms", flags.arms, options.arms));
+  CODBAND_RETURN_IF_ERROR(whole("--pool", flags.pool, options.pool));
+  CODBAND_RETURN_IF_ERROR(whole("--dim", flags.dim, options.dim));
+  if (!flags.period.empty()) CODBAND_RETURN_IF_ERROR(ParsePeriod(flags.period, options));
+  if (!flags.noise.empty()) {
+    CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--noise", flags.noise), options.noise));
+  }
+  if (const Status status = options.Validate(); !status.ok()) {
+    return Status::InvalidArgument("--" + status.message());
+  }
+  return options;
+}
+
+std::vector<std::string> AllPolicies() {
+  std::vector<std::string> specs;
+  for (const PolicyInfo* info : RegisteredPolicies()) {
+    specs.push_back(info->name);
+    for (const Preset& preset : info->presets) {
+      specs.push_back(fmt::format("{}:{}", info->name, preset.name));
+    }
+  }
+  return specs;
+}
+
+// The shortest command that gives these results, whatever the defaults of a later version.
+std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions& runner) {
+  std::string command =
+      fmt::format("codband simulate --setting {} --users {} --models {} --rounds {}",
+                  static_cast<int>(environment.setting), environment.users, environment.models,
+                  environment.rounds);
+  if (environment.setting != Setting::kStationary) {
+    command += fmt::format(" --period {}:{}", environment.period_min, environment.period_max);
+  }
+  return command +
+         fmt::format(" --noise {} --arms {} --pool {} --dim {} --policies {} --seed {} --seeds {}",
+                     environment.noise, environment.arms, environment.pool, environment.dim,
+                     fmt::join(runner.policies, ","), runner.first_seed, runner.seeds);
+}
+
+Status RunSimulate(const SimulateFlags& flags) {
+  const auto environment = ParseEnvironment(flags);
+  if (!environment.ok()) return environment.status();
+  const auto format = ParseFormat(flags.format);
+  if (!format.ok()) return format.status();
+  RunnerOptions runner{
+      .policies = flags.policies.empty() ? AllPolicies() : SplitPolicyList(flags.policies),
+      .threads = std::max(1U, std::thread::hardware_concurrency()),
+      .noise = environment.value().noise};
+  CODBAND_RETURN_IF_ERROR(
+      Assign(ParseWhole("--seed", flags.seed, 0, std::numeric_limits<std::uint32_t>::max()),
+             runner.first_seed));
+  CODBAND_RETURN_IF_ERROR(Assign(ParseWhole("--seeds", flags.seeds, 1, 100'000), runner.seeds));
+  if (!flags.threads.empty()) {
+    CODBAND_RETURN_IF_ERROR(
+        Assign(ParseWhole("--threads", flags.threads, 1, 1024), runner.threads));
+  }
+  if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
+
+  Progress progress({.total = 100});
+  progress.SetLabel(fmt::format("% of {} runs", runner.policies.size() * runner.seeds));
+  runner.progress = [&](double share) { progress.Advance(100 * share); };
+  const double start = WallSeconds();
+  auto comparison =
+      Compare([&](std::uint64_t seed) { return MakeSynthetic(environment.value(), seed); }, runner);
+  progress.Finish();
+  if (!comparison.ok()) return comparison.status();
+
+  const ComparisonRecord record{.environment = environment.value(),
+                                .first_seed = runner.first_seed,
+                                .seeds = runner.seeds,
+                                .command = CommandFor(environment.value(), runner),
+                                .seconds = WallSeconds() - start,
+                                .comparison = std::move(comparison).value()};
+  switch (format.value()) {
+    case OutputFormat::kJson:
+      fmt::print("{}", ToJson(record));
+      break;
+    case OutputFormat::kCsv:
+      fmt::print("{}", ToCsv(record));
+      break;
+    case OutputFormat::kTable:
+      fmt::print("{}", SummaryTable(record).ToText());
+      break;
+  }
+  if (flags.out.empty()) return {};
+  CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
+  fmt::print(stderr, "Report: {}/report.html\n", flags.out);
+  return {};
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, Status& status) {
+  auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command =
+      app.add_subcommand("simulate", "Compare policies on a simulated, changing population");
+  command->footer(std::string(kFooter));
+  const auto option = [&](const char* name, std::string& target, const char* value,
+                          const char* help) {
+    command->add_option(name, target, help)->type_name(value);
+  };
+  option("--setting", flags->setting, "1|2|3", "How users change (default 2)");
+  option("--users", flags->users, "N", "Users (default 100; setting 3: 500)");
+  option("--models", flags->models, "K", "Parameters at the start (default 10; setting 3: 2)");
+  option("--rounds", flags->rounds, "T", "Rounds; every user comes once a round (3000; 600)");
+  option("--period", flags->period, "MIN:MAX", "Rounds between changes (default 500:3000)");
+  option("--noise", flags->noise, "SIGMA", "Standard deviation of the rewards (default 0.1)");
+  option("--arms", flags->arms, "A", "Arms on offer at a visit (default 10)");
+  option("--pool", flags->pool, "P", "Arms there are (default 1000)");
+  option("--dim", flags->dim, "D", "Features of an arm (default 25)");
+  option("--policies", flags->policies, "LIST",
+         "Comma-separated, see 'codband policies' (default: all)");
+  option("--seed", flags->seed, "S", "First seed (default 1)");
+  option("--seeds", flags->seeds, "n", "How many seeds, counting up (default 1)");
+  option("--threads", flags->threads, "n", "Runs at a time (default: one per core)");
+  option("--format", flags->format, "table|json|csv", "What is printed (default table)");
+  option("--out", flags->out, "DIR", "Also write a report with figures to this directory");
+  command->callback([flags, &status] { status = RunSimulate(*flags); });
+}
+
+}  // namespace codband

@@ -1,0 +1,191 @@
+#include "codband/linalg/cholesky.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
+#include "codband/linalg/lanes.h"
+#include "codband/linalg/packed.h"
+
+namespace codband {
+namespace {
+
+// A downdate divides errors by 1 - xᵀA⁻¹x; below this, fewer than ten good digits would be left.
+constexpr double kDowndateGuard = 1e-6;
+
+// A pivot below -kIndefinite times the largest diagonal element is no rounding error.
+constexpr double kIndefinite = 1e-8;
+
+using StackVector = std::array<double, kMaxDimension>;
+
+// Σ v[i]², one after the other: the same order in the scalar and in the four-lane kernel.
+double SumOfSquares(std::span<const double> v) {
+  double sum = 0;
+  for (const double value : v) sum += value * value;
+  return sum;
+}
+
+}  // namespace
+
+CholeskyFactor::CholeskyFactor(std::size_t dim, double diagonal)
+    : lower_(PackedSize(dim), 0.0), inverse_diagonal_(dim) {
+  CODBAND_CHECK(dim > 0 && dim <= kMaxDimension && diagonal > 0);
+  for (std::size_t j = 0; j < dim; ++j) lower_[PackedColumn(dim, j)] = std::sqrt(diagonal);
+  RefreshDiagonal();
+}
+
+std::span<double> CholeskyFactor::Column(std::size_t j) {
+  return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
+}
+
+std::span<const double> CholeskyFactor::Column(std::size_t j) const {
+  return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
+}
+
+void CholeskyFactor::RefreshDiagonal() {
+  LogProduct determinant;
+  for (std::size_t j = 0; j < dim(); ++j) {
+    const double pivot = Column(j)[0];
+    inverse_diagonal_[j] = 1 / pivot;
+    determinant.Multiply(pivot);
+  }
+  log_determinant_ = 2 * determinant.Log();
+}
+
+bool CholeskyFactor::Factorize(double diagonal, double scale, std::span<const double> S) {
+  CODBAND_DCHECK(S.size() == lower_.size() && diagonal > 0 && scale > 0);
+  if (!AllWithin(S, std::numeric_limits<double>::max())) return false;
+  double largest = 0;
+  for (std::size_t i = 0; i < lower_.size(); ++i) lower_[i] = scale * S[i];
+  for (std::size_t j = 0; j < dim(); ++j) {
+    Column(j)[0] += diagonal;
+    largest = std::max(largest, std::abs(Column(j)[0]));
+  }
+  for (std::size_t j = 0; j < dim(); ++j) {
+    const std::span<double> column = Column(j);
+    if (!(column[0] > -kIndefinite * largest)) return false;
+    const double pivot = std::sqrt(std::max(column[0], diagonal));
+    column[0] = pivot;
+    for (std::size_t i = 1; i < column.size(); ++i) column[i] /= pivot;
+    for (std::size_t k = j + 1; k < dim(); ++k) {
+      Axpy(-column[k - j], column.subspan(k - j), Column(k));
+    }
+  }
+  RefreshDiagonal();
+  return true;
+}
+
+void CholeskyFactor::Update(std::span<const double> x) {
+  CODBAND_DCHECK(x.size() == dim());
+  StackVector rest;
+  std::copy(x.begin(), x.end(), rest.begin());
+  for (std::size_t j = 0; j < dim(); ++j) {
+    const std::span<double> column = Column(j);
+    double* __restrict lower = column.data();
+    double* __restrict v = rest.data() + j;
+    const double radius = std::sqrt(lower[0] * lower[0] + v[0] * v[0]);
+    const double cosine = lower[0] / radius;
+    const double sine = v[0] / radius;
+    lower[0] = radius;
+    for (std::size_t i = 1; i < column.size(); ++i) {
+      const double old = lower[i];
+      lower[i] = cosine * old + sine * v[i];
+      v[i] = cosine * v[i] - sine * old;
+    }
+  }
+  RefreshDiagonal();
+}
+
+bool CholeskyFactor::Downdate(std::span<const double> x) {
+  CODBAND_DCHECK(x.size() == dim());
+  // The rotations that turn (p, sqrt(1 - pᵀp)), p = L⁻¹x, into a unit vector also take x out of L
+  // (Golub & Van Loan, §6.5.4); unlike hyperbolic rotations they do not amplify rounding.
+  StackVector p;
+  std::copy(x.begin(), x.end(), p.begin());
+  SolveLower({p.data(), dim()});
+  const double left = 1 - SumOfSquares({p.data(), dim()});
+  if (!(left > kDowndateGuard)) return false;
+
+  StackVector carry{};
+  double tail = std::sqrt(left);
+  for (std::size_t j = dim(); j-- > 0;) {
+    const double radius = std::sqrt(tail * tail + p[j] * p[j]);
+    const double cosine = tail / radius;
+    const double sine = p[j] / radius;
+    tail = radius;
+    const std::span<double> column = Column(j);
+    double* __restrict lower = column.data();
+    double* __restrict v = carry.data() + j;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      const double old = lower[i];
+      lower[i] = cosine * old - sine * v[i];
+      v[i] = cosine * v[i] + sine * old;
+    }
+  }
+  RefreshDiagonal();
+  return true;
+}
+
+void CholeskyFactor::SolveLower(std::span<double> x) const {
+  CODBAND_DCHECK(x.size() == dim());
+  for (std::size_t j = 0; j < dim(); ++j) {
+    x[j] *= inverse_diagonal_[j];
+    Axpy(-x[j], Column(j).subspan(1), x.subspan(j + 1));
+  }
+}
+
+void CholeskyFactor::SolveTransposed(std::span<double> x) const {
+  CODBAND_DCHECK(x.size() == dim());
+  for (std::size_t j = dim(); j-- > 0;) {
+    x[j] = (x[j] - Dot(Column(j).subspan(1), x.subspan(j + 1))) * inverse_diagonal_[j];
+  }
+}
+
+double CholeskyFactor::InverseQuadratic(std::span<const double> x) const {
+  CODBAND_DCHECK(x.size() == dim());
+  StackVector solved;
+  std::copy(x.begin(), x.end(), solved.begin());
+  SolveLower({solved.data(), dim()});
+  return SumOfSquares({solved.data(), dim()});
+}
+
+void CholeskyFactor::InverseQuadratics(std::span<const double> rows, std::span<double> out) const {
+  CODBAND_DCHECK(rows.size() == out.size() * dim());
+  const std::size_t d = dim();
+  std::array<Lanes, kMaxDimension> x;
+  for (std::size_t first = 0; first < out.size(); first += kLanes) {
+    const std::size_t used = std::min(kLanes, out.size() - first);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      // Lanes without a row of their own repeat the last one.
+      const double* row = rows.data() + (first + std::min(lane, used - 1)) * d;
+      for (std::size_t i = 0; i < d; ++i) x[i][lane] = row[i];
+    }
+    Lanes sum = {};
+    for (std::size_t j = 0; j < d; ++j) {
+      const double* lower = lower_.data() + PackedColumn(d, j);
+      const Lanes solved = x[j] * inverse_diagonal_[j];
+      for (std::size_t i = j + 1; i < d; ++i) x[i] += -solved * lower[i - j];
+      sum += solved * solved;
+    }
+    for (std::size_t lane = 0; lane < used; ++lane) out[first + lane] = sum[lane];
+  }
+}
+
+void CholeskyFactor::Save(ByteWriter& out) const { out.Doubles(lower_); }
+
+void CholeskyFactor::Load(ByteReader& in) {
+  in.Doubles("Cholesky factor", lower_);
+  for (std::size_t j = 0; j < dim(); ++j) {
+    if (Column(j)[0] > 0) continue;
+    in.Fail("Cholesky factor", fmt::format("has pivot {} = {}, expected > 0", j, Column(j)[0]));
+    Column(j)[0] = 1;
+  }
+  RefreshDiagonal();
+}
+
+}  // namespace codband

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+
+namespace codband {
+
+// The Cholesky factor L of a symmetric positive definite matrix A = L Lᵀ, kept current under
+// rank-one changes of A.
+//
+// Nothing but construction and copying allocates. Distinct objects may be used from distinct
+// threads; const functions of one object may run concurrently.
+class CholeskyFactor {
+ public:
+  // The factor of diagonal · I. Preconditions: 0 < dim ≤ kMaxDimension, diagonal > 0.
+  CholeskyFactor(std::size_t dim, double diagonal);
+
+  std::size_t dim() const { return inverse_diagonal_.size(); }
+  double log_determinant() const { return log_determinant_; }  // ln|A|
+  std::span<const double> packed() const { return lower_; }    // L
+
+  // Factors diagonal · I + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
+  // outer products, so no pivot can be below `diagonal` but for rounding; such a pivot is raised to
+  // it. Returns false if S is not finite, or indefinite beyond rounding; the factor then means
+  // nothing until the next successful call.
+  [[nodiscard]] bool Factorize(double diagonal, double scale, std::span<const double> S);
+
+  // A += x xᵀ by plane rotations, O(d²).
+  void Update(std::span<const double> x);
+
+  // A -= x xᵀ, O(d²). Returns false, and leaves the factor as it was, if the result would be so
+  // close to singular that half the digits were lost; the caller then rebuilds from sums.
+  [[nodiscard]] bool Downdate(std::span<const double> x);
+
+  void SolveLower(std::span<double> x) const;       // x ← L⁻¹ x
+  void SolveTransposed(std::span<double> x) const;  // x ← L⁻ᵀ x
+
+  // xᵀ A⁻¹ x, O(d²).
+  double InverseQuadratic(std::span<const double> x) const;
+
+  // The same for every row of a row-major matrix with d columns; out has one entry a row. The bits
+  // equal those of InverseQuadratic, several rows are done at a time.
+  void InverseQuadratics(std::span<const double> rows, std::span<double> out) const;
+
+  void Save(ByteWriter& out) const;
+  // Precondition: the factor was constructed with the dimension that was saved.
+  void Load(ByteReader& in);
+
+ private:
+  std::span<double> Column(std::size_t j);
+  std::span<const double> Column(std::size_t j) const;
+  void RefreshDiagonal();
+
+  std::vector<double> lower_;             // L, packed
+  std::vector<double> inverse_diagonal_;  // 1 / L_jj
+  double log_determinant_ = 0;
+};
+
+}  // namespace codband

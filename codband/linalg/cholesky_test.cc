@@ -1,0 +1,113 @@
+#include "codband/linalg/cholesky.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+
+#include "codband/linalg/kernels.h"
+#include "codband/linalg/test_support.h"
+
+namespace codband {
+namespace {
+
+Eigen::MatrixXd Product(const CholeskyFactor& factor) {
+  const Eigen::MatrixXd lower = LowerToEigen(factor.packed(), factor.dim());
+  return lower * lower.transpose();
+}
+
+// A factor after `count` updates, and the matrix it should be the factor of.
+struct Case {
+  CholeskyFactor factor;
+  Eigen::MatrixXd matrix;
+  std::vector<std::vector<double>> vectors;
+};
+
+Case RandomCase(std::uint64_t seed, std::size_t dim, std::size_t count, double diagonal) {
+  Case c{CholeskyFactor(dim, diagonal), DenseModel(dim, diagonal).precision, {}};
+  for (const auto& [x, r] : RandomObservations(seed, count, dim)) {
+    c.factor.Update(x);
+    c.matrix += ToEigen(x) * ToEigen(x).transpose();
+    c.vectors.push_back(x);
+  }
+  return c;
+}
+
+RC_GTEST_PROP(CholeskyFactorTest, UpdatesEqualTheDenseFactor, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto count = *rc::gen::inRange<std::size_t>(0, 80);
+  const Case c = RandomCase(*rc::gen::arbitrary<std::uint32_t>(), dim, count, 0.1);
+  RC_ASSERT(RelativeError(Product(c.factor), c.matrix) < 1e-12);
+  const Eigen::MatrixXd lower = c.matrix.llt().matrixL();
+  RC_ASSERT(std::abs(c.factor.log_determinant() - 2 * lower.diagonal().array().log().sum()) < 1e-9);
+}
+
+RC_GTEST_PROP(CholeskyFactorTest, FactorizeEqualsUpdates, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const Case c = RandomCase(*rc::gen::arbitrary<std::uint32_t>(), dim, 60, 0.5);
+  std::vector<double> S(PackedSize(dim));
+  for (const auto& x : c.vectors) AddOuter(4, x, S);
+  CholeskyFactor factor(dim, 1);
+  RC_ASSERT(factor.Factorize(0.5, 0.25, S));
+  RC_ASSERT(RelativeError(Product(factor), c.matrix) < 1e-12);
+}
+
+RC_GTEST_PROP(CholeskyFactorTest, DowndateUndoesUpdate, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  Case c = RandomCase(*rc::gen::arbitrary<std::uint32_t>(), dim, 60, 0.5);
+  for (std::size_t i = 0; i < 20; ++i) {
+    RC_ASSERT(c.factor.Downdate(c.vectors[i]));
+    c.matrix -= ToEigen(c.vectors[i]) * ToEigen(c.vectors[i]).transpose();
+  }
+  RC_ASSERT(RelativeError(Product(c.factor), c.matrix) < 1e-10);
+}
+
+RC_GTEST_PROP(CholeskyFactorTest, SolvesAndQuadraticsEqualTheDenseOnes, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto rows = *rc::gen::inRange<std::size_t>(1, 12);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const Case c = RandomCase(seed, dim, 50, 0.3);
+  RandomStream random({seed, 1}, 5);
+  const std::vector<double> matrix = RandomVector(random, rows * dim);
+  std::vector<double> quadratics(rows);
+  c.factor.InverseQuadratics(matrix, quadratics);
+  const Eigen::MatrixXd inverse = c.matrix.inverse();
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::span<const double> x = std::span(matrix).subspan(i * dim, dim);
+    const Eigen::VectorXd v = ToEigen(x);
+    RC_ASSERT(std::abs(quadratics[i] / (v.transpose() * inverse * v).value() - 1) < 1e-9);
+    RC_ASSERT(quadratics[i] == c.factor.InverseQuadratic(x));  // the same bits
+  }
+  std::vector<double> x(matrix.begin(), matrix.begin() + static_cast<std::ptrdiff_t>(dim));
+  const Eigen::VectorXd expected = inverse * ToEigen(x);
+  c.factor.SolveLower(x);
+  c.factor.SolveTransposed(x);
+  RC_ASSERT(RelativeError(ToEigen(x), expected) < 1e-9);
+}
+
+TEST(CholeskyFactorTest, DowndateThatWouldLoseDefinitenessIsRefusedAndChangesNothing) {
+  CholeskyFactor factor(3, 1e-8);
+  const std::vector<double> x = {1, 2, 3};
+  factor.Update(x);
+  const std::vector<double> before(factor.packed().begin(), factor.packed().end());
+  EXPECT_FALSE(factor.Downdate(x));
+  EXPECT_FALSE(factor.Downdate(std::vector<double>{10, 0, 0}));
+  EXPECT_EQ(before, std::vector<double>(factor.packed().begin(), factor.packed().end()));
+}
+
+TEST(CholeskyFactorTest, FactorizeRefusesWhatIsIndefiniteOrNotFinite) {
+  CholeskyFactor factor(2, 1);
+  EXPECT_FALSE(factor.Factorize(0.1, 1, std::vector<double>{1, 2, 1}));
+  EXPECT_FALSE(factor.Factorize(0.1, 1, std::vector<double>{1, std::nan(""), 1}));
+  // Rounding below zero is put right: no pivot is below the diagonal.
+  EXPECT_TRUE(factor.Factorize(0.1, 1, std::vector<double>{1, 1, 1 - 0.1 - 1e-12}));
+  EXPECT_GE(factor.packed()[2] * factor.packed()[2], 0.1 * (1 - 1e-12));
+}
+
+TEST(CholeskyFactorTest, LogDeterminantNeitherOverflowsNorVanishes) {
+  EXPECT_NEAR(CholeskyFactor(1000, 1e12).log_determinant(), 1000 * std::log(1e12), 1e-6);
+  EXPECT_NEAR(CholeskyFactor(1000, 1e-12).log_determinant(), -1000 * std::log(1e12), 1e-6);
+}
+
+}  // namespace
+}  // namespace codband

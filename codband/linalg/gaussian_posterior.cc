@@ -1,0 +1,109 @@
+#include "codband/linalg/gaussian_posterior.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
+#include "codband/linalg/packed.h"
+
+namespace codband {
+
+GaussianPosterior::GaussianPosterior(std::size_t dim, double prior_precision, double noise_variance)
+    : prior_precision_(prior_precision),
+      noise_variance_(noise_variance),
+      stats_(dim),
+      factor_(dim, prior_precision),
+      mean_(dim) {
+  CODBAND_CHECK(std::isfinite(prior_precision) && prior_precision > 0);
+  CODBAND_CHECK(std::isfinite(noise_variance) && noise_variance > 0);
+}
+
+void GaussianPosterior::Add(std::span<const double> x, double r) {
+  stats_.Add(x, r);
+  Change(x, true);
+}
+
+void GaussianPosterior::Remove(std::span<const double> x, double r) {
+  stats_.Remove(x, r);
+  Change(x, false);
+}
+
+void GaussianPosterior::Change(std::span<const double> x, bool add) {
+  if (++changes_since_rebuild_ >= kRebuildInterval) {
+    Rebuild();
+    return;
+  }
+  std::array<double, kMaxDimension> buffer;
+  const std::span<double> scaled(buffer.data(), dim());
+  const double scale = 1 / std::sqrt(noise_variance_);
+  for (std::size_t i = 0; i < dim(); ++i) scaled[i] = scale * x[i];
+  if (add) {
+    factor_.Update(scaled);
+  } else if (!factor_.Downdate(scaled)) {
+    ++guarded_downdates_;
+    Rebuild();
+    return;
+  }
+  RefreshMean();
+}
+
+void GaussianPosterior::Add(const SufficientStats& data) {
+  stats_.Add(data);
+  Rebuild();
+}
+
+void GaussianPosterior::Remove(const SufficientStats& data) {
+  stats_.Remove(data);
+  Rebuild();
+}
+
+void GaussianPosterior::Clear() {
+  stats_.Clear();
+  Rebuild();
+}
+
+void GaussianPosterior::Rebuild() {
+  CODBAND_CHECK(factor_.Factorize(prior_precision_, 1 / noise_variance_, stats_.S()));
+  changes_since_rebuild_ = 0;
+  RefreshMean();
+}
+
+void GaussianPosterior::RefreshMean() {
+  for (std::size_t i = 0; i < dim(); ++i) mean_[i] = stats_.c()[i] / noise_variance_;
+  factor_.SolveLower(mean_);
+  explained_ = Dot(mean_, mean_);
+  factor_.SolveTransposed(mean_);
+}
+
+void GaussianPosterior::Sample(RandomStream& random, double scale, std::span<double> theta) const {
+  CODBAND_DCHECK(theta.size() == dim());
+  random.FillNormal(theta);
+  factor_.SolveTransposed(theta);
+  for (std::size_t i = 0; i < dim(); ++i) theta[i] = mean_[i] + scale * theta[i];
+}
+
+std::size_t GaussianPosterior::SavedBytes(std::size_t dim) {
+  return SufficientStats::SavedBytes(dim) + sizeof(double) * PackedSize(dim) +
+         2 * sizeof(std::uint64_t);
+}
+
+void GaussianPosterior::Save(ByteWriter& out) const {
+  // The factor is saved although the sums determine it: rank-one changes and a rebuild differ in
+  // the last bits, and a restart must not.
+  stats_.Save(out);
+  factor_.Save(out);
+  out.U64(changes_since_rebuild_);
+  out.U64(guarded_downdates_);
+}
+
+void GaussianPosterior::Load(ByteReader& in) {
+  stats_.Load(in);
+  factor_.Load(in);
+  changes_since_rebuild_ = in.U64("changes since the last rebuild");
+  guarded_downdates_ = in.U64("guarded downdates");
+  RefreshMean();
+}
+
+}  // namespace codband

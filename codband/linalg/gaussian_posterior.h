@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/base/random.h"
+#include "codband/linalg/cholesky.h"
+#include "codband/linalg/sufficient_stats.h"
+
+namespace codband {
+
+// What is known of the parameter θ of a linear model r = xᵀθ + noise, noise ~ N(0, σ²), from a set
+// of observations and the prior θ ~ N(0, I/λ): the Gaussian with
+//   precision  Λ = λI + S/σ²,   information  b = c/σ²,   mean  μ = Λ⁻¹b.
+// With σ = 1 it is ridge regression: Λ = λI + S, μ the ridge estimate.
+//
+// Held as the sums (sufficient_stats.h), the Cholesky factor of Λ and μ, all kept current. The
+// sums are the truth; the factor follows by rank-one changes and is rebuilt from the sums when a
+// downdate would lose too many digits, and every kRebuildInterval changes, so that rounding cannot
+// pile up however long a model lives.
+//
+// Nothing but construction and copying allocates. Const functions of one object may
+// run concurrently.
+class GaussianPosterior {
+ public:
+  static constexpr std::uint64_t kRebuildInterval = 1 << 16;
+
+  // The prior. Preconditions: 0 < dim ≤ kMaxDimension, both numbers positive and finite.
+  GaussianPosterior(std::size_t dim, double prior_precision, double noise_variance);
+
+  std::size_t dim() const { return mean_.size(); }
+  double prior_precision() const { return prior_precision_; }
+  double noise_variance() const { return noise_variance_; }
+  const SufficientStats& stats() const { return stats_; }
+  const CholeskyFactor& factor() const { return factor_; }              // of Λ
+  std::span<const double> mean() const { return mean_; }                // μ
+  double log_determinant() const { return factor_.log_determinant(); }  // ln|Λ|
+  double explained() const { return explained_; }                       // bᵀΛ⁻¹b
+
+  // One observation more or less, O(d²). Preconditions: x.size() == dim(), all finite; for Remove,
+  // the observation is one of those added.
+  void Add(std::span<const double> x, double r);
+  void Remove(std::span<const double> x, double r);
+
+  // Many at once, O(d³). Precondition for Remove: they were added.
+  void Add(const SufficientStats& data);
+  void Remove(const SufficientStats& data);
+
+  // Back to the prior.
+  void Clear();
+
+  // The variance of xᵀθ, xᵀΛ⁻¹x; the second form does every row of a row-major matrix.
+  double Variance(std::span<const double> x) const { return factor_.InverseQuadratic(x); }
+  void Variances(std::span<const double> rows, std::span<double> out) const {
+    factor_.InverseQuadratics(rows, out);
+  }
+
+  // θ ~ N(μ, scale² Λ⁻¹), O(d²). Takes d normals from the stream.
+  void Sample(RandomStream& random, double scale, std::span<double> theta) const;
+
+  // How often a downdate had to be replaced by a rebuild.
+  std::uint64_t guarded_downdates() const { return guarded_downdates_; }
+
+  static std::size_t SavedBytes(std::size_t dim);
+  void Save(ByteWriter& out) const;
+  // Precondition: constructed with the settings under which it was saved.
+  void Load(ByteReader& in);
+
+ private:
+  void Change(std::span<const double> x, bool add);
+  void Rebuild();
+  void RefreshMean();
+
+  double prior_precision_;
+  double noise_variance_;
+  SufficientStats stats_;
+  CholeskyFactor factor_;
+  std::vector<double> mean_;
+  double explained_ = 0;
+  std::uint64_t changes_since_rebuild_ = 0;
+  std::uint64_t guarded_downdates_ = 0;
+};
+
+}  // namespace codband

@@ -1,0 +1,141 @@
+#include "codband/linalg/gaussian_posterior.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "codband/linalg/test_support.h"
+
+namespace codband {
+namespace {
+
+void ExpectEqualsDense(const GaussianPosterior& posterior, const DenseModel& dense,
+                       double tolerance) {
+  const Eigen::MatrixXd lower = LowerToEigen(posterior.factor().packed(), posterior.dim());
+  EXPECT_LT(RelativeError(lower * lower.transpose(), dense.precision), tolerance);
+  EXPECT_LT(RelativeError(ToEigen(posterior.mean()), dense.mean()), tolerance);
+}
+
+TEST(GaussianPosteriorTest, PriorHasZeroMeanAndItsVariance) {
+  const GaussianPosterior prior(4, 25, 0.01);
+  EXPECT_EQ(ToEigen(prior.mean()).norm(), 0);
+  EXPECT_NEAR(prior.Variance(std::vector<double>{1, 0, 0, 0}), 1 / 25.0, 1e-15);
+  EXPECT_NEAR(prior.log_determinant(), 4 * std::log(25), 1e-12);
+}
+
+TEST(GaussianPosteriorTest, OneDimensionEqualsTheClosedForm) {
+  // Prior N(0, 1/2), noise variance 1/4, observations (1, 3) and (2, 1):
+  // precision 2 + 4·(1 + 4) = 22, information 4·(3 + 2) = 20.
+  GaussianPosterior posterior(1, 2, 0.25);
+  posterior.Add(std::vector<double>{1}, 3);
+  posterior.Add(std::vector<double>{2}, 1);
+  EXPECT_NEAR(posterior.mean()[0], 20.0 / 22, 1e-14);
+  EXPECT_NEAR(posterior.Variance(std::vector<double>{1}), 1.0 / 22, 1e-15);
+  EXPECT_NEAR(posterior.explained(), 400.0 / 22, 1e-12);
+}
+
+RC_GTEST_PROP(GaussianPosteriorTest, AnyMixOfAddingAndRemovingEqualsTheDenseModel, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 30);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const double noise_variance = *rc::gen::element(0.01, 0.25, 1.0);
+  const double prior = *rc::gen::element(0.1, 1.0, 25.0);
+  const std::vector<Observation> all = RandomObservations(seed, 120, dim);
+  GaussianPosterior posterior(dim, prior, noise_variance);
+  for (const auto& [x, r] : all) posterior.Add(x, r);
+  // Out: ten one by one, the next thirty at once; and twenty of these back in.
+  for (std::size_t i = 0; i < 10; ++i) posterior.Remove(all[i].first, all[i].second);
+  SufficientStats thirty(dim);
+  SufficientStats twenty(dim);
+  for (std::size_t i = 10; i < 40; ++i) thirty.Add(all[i].first, all[i].second);
+  for (std::size_t i = 20; i < 40; ++i) twenty.Add(all[i].first, all[i].second);
+  posterior.Remove(thirty);
+  posterior.Add(twenty);
+  DenseModel dense(dim, prior);
+  dense.Add(std::span(all).subspan(20), noise_variance);
+  ExpectEqualsDense(posterior, dense, 1e-9);
+  RC_ASSERT(posterior.stats().m() == 100U);
+}
+
+TEST(GaussianPosteriorTest, HalfAMillionChangesStayWithin1e8OfTheDenseModel) {
+  constexpr std::size_t kDim = 25;
+  constexpr double kNoiseVariance = 0.01;
+  RandomStream random({1, 0}, 9);
+  GaussianPosterior posterior(kDim, 0.1, kNoiseVariance);
+  std::vector<Observation> held;
+  // A window of 1000 observations slides over 250,000: each comes and goes by rank-one changes.
+  for (int step = 0; step < 250'000; ++step) {
+    std::vector<double> x = RandomVector(random, kDim, 0.2);
+    const double r = random.Normal();
+    posterior.Add(x, r);
+    if (held.size() < 1000) {
+      held.emplace_back(std::move(x), r);
+    } else {
+      Observation& oldest = held[static_cast<std::size_t>(step) % 1000];
+      posterior.Remove(oldest.first, oldest.second);
+      oldest = {std::move(x), r};
+    }
+  }
+  DenseModel dense(kDim, 0.1);
+  dense.Add(held, kNoiseVariance);
+  ExpectEqualsDense(posterior, dense, 1e-8);
+}
+
+TEST(GaussianPosteriorTest, GuardedDowndateIsReplacedByARebuildAndCounted) {
+  // One observation weighs 1e10 times the prior: taking it out by a rotation would leave noise.
+  GaussianPosterior posterior(3, 1e-4, 1e-6);
+  posterior.Add(std::vector<double>{1, 0.5, 0.2}, 1);
+  posterior.Remove(std::vector<double>{1, 0.5, 0.2}, 1);
+  EXPECT_EQ(posterior.guarded_downdates(), 1U);
+  EXPECT_NEAR(posterior.Variance(std::vector<double>{1, 0, 0}), 1e4, 1e-6);
+  EXPECT_EQ(ToEigen(posterior.mean()).norm(), 0);
+}
+
+TEST(GaussianPosteriorTest, DrawsHaveThePosteriorsMeanAndCovariance) {
+  constexpr std::size_t kDim = 3;
+  GaussianPosterior posterior(kDim, 2, 0.5);
+  const std::vector<Observation> data = RandomObservations(3, 8, kDim);
+  for (const auto& [x, r] : data) posterior.Add(x, r);
+  DenseModel dense(kDim, 2);
+  dense.Add(data, 0.5);
+  RandomStream random({8, 0}, 1);
+  constexpr int kDraws = 100'000;
+  constexpr double kScale = 0.7;
+  Eigen::Vector3d sum = Eigen::Vector3d::Zero();
+  Eigen::Matrix3d products = Eigen::Matrix3d::Zero();
+  std::vector<double> theta(kDim);
+  for (int i = 0; i < kDraws; ++i) {
+    posterior.Sample(random, kScale, theta);
+    const Eigen::Vector3d centred = ToEigen(theta) - dense.mean();
+    sum += centred;
+    products += centred * centred.transpose();
+  }
+  EXPECT_LT((sum / kDraws).norm(), 0.01);
+  EXPECT_LT(RelativeError(products / kDraws, kScale * kScale * dense.covariance()), 0.02);
+}
+
+TEST(GaussianPosteriorTest, SaveLoadIsBitIdenticalAndGoesOnAlike) {
+  constexpr std::size_t kDim = 7;
+  const std::vector<Observation> data = RandomObservations(5, 60, kDim);
+  GaussianPosterior original(kDim, 0.1, 0.01);
+  for (std::size_t i = 0; i < 30; ++i) original.Add(data[i].first, data[i].second);
+  ByteWriter out;
+  original.Save(out);
+  EXPECT_EQ(out.bytes().size(), GaussianPosterior::SavedBytes(kDim));
+  GaussianPosterior restored(kDim, 0.1, 0.01);
+  ByteReader in(out.bytes());
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok());
+  for (std::size_t i = 30; i < 60; ++i) {
+    original.Add(data[i].first, data[i].second);
+    restored.Add(data[i].first, data[i].second);
+  }
+  ByteWriter again;
+  ByteWriter restored_again;
+  original.Save(again);
+  restored.Save(restored_again);
+  EXPECT_EQ(again.bytes(), restored_again.bytes());
+  EXPECT_EQ(ToEigen(original.mean()), ToEigen(restored.mean()));
+}
+
+}  // namespace
+}  // namespace codband

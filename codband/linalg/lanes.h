@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+
+namespace codband {
+
+// Four numbers side by side, from four different problems of the same shape (four arms, four
+// models). Arithmetic is element by element, so each problem gets the bits it would get alone,
+// whether the processor does two or four at a time. A scalar operand stands for all four.
+inline constexpr std::size_t kLanes = 4;
+using Lanes = double __attribute__((vector_size(kLanes * sizeof(double))));
+
+}  // namespace codband

@@ -1,0 +1,71 @@
+#include "codband/linalg/sufficient_stats.h"
+
+#include <algorithm>
+
+#include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
+#include "codband/linalg/packed.h"
+
+namespace codband {
+
+SufficientStats::SufficientStats(std::size_t dim) : S_(PackedSize(dim)), c_(dim) {
+  CODBAND_CHECK(dim > 0 && dim <= kMaxDimension);
+}
+
+void SufficientStats::Add(std::span<const double> x, double r) {
+  AddOuter(1, x, S_);
+  Axpy(r, x, c_);
+  q_ += r * r;
+  ++m_;
+}
+
+void SufficientStats::Remove(std::span<const double> x, double r) {
+  CODBAND_CHECK(m_ > 0);
+  AddOuter(-1, x, S_);
+  Axpy(-r, x, c_);
+  q_ -= r * r;
+  if (--m_ == 0) Clear();  // exactly empty, whatever rounding left
+}
+
+void SufficientStats::Add(const SufficientStats& other) {
+  Axpy(1, other.S_, S_);
+  Axpy(1, other.c_, c_);
+  q_ += other.q_;
+  m_ += other.m_;
+}
+
+void SufficientStats::Remove(const SufficientStats& other) {
+  CODBAND_CHECK(m_ >= other.m_);
+  Axpy(-1, other.S_, S_);
+  Axpy(-1, other.c_, c_);
+  q_ -= other.q_;
+  m_ -= other.m_;
+  if (m_ == 0) Clear();
+}
+
+void SufficientStats::Clear() {
+  std::fill(S_.begin(), S_.end(), 0.0);
+  std::fill(c_.begin(), c_.end(), 0.0);
+  q_ = 0;
+  m_ = 0;
+}
+
+std::size_t SufficientStats::SavedBytes(std::size_t dim) {
+  return sizeof(double) * (PackedSize(dim) + dim + 1) + sizeof(std::uint64_t);
+}
+
+void SufficientStats::Save(ByteWriter& out) const {
+  out.U64(m_);
+  out.Double(q_);
+  out.Doubles(c_);
+  out.Doubles(S_);
+}
+
+void SufficientStats::Load(ByteReader& in) {
+  m_ = in.U64("number of observations");
+  q_ = in.Double("sum of squared rewards");
+  in.Doubles("sum of reward times features", c_);
+  in.Doubles("sum of feature products", S_);
+}
+
+}  // namespace codband

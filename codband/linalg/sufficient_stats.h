@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+
+namespace codband {
+
+// All that a linear model with Gaussian noise needs to know of a set of observations (x, r):
+//   S = Σ x xᵀ (packed),  c = Σ r x,  q = Σ r²,  m = how many.
+// Sets are joined by adding and taken apart by subtracting; the size does not depend on m. The
+// sums are not divided by the noise variance: that belongs to the model, and may be learned.
+//
+// Nothing but construction and copying allocates. Not thread-safe for writing.
+class SufficientStats {
+ public:
+  // Of the empty set. Precondition: 0 < dim ≤ kMaxDimension.
+  explicit SufficientStats(std::size_t dim);
+
+  std::size_t dim() const { return c_.size(); }
+  std::span<const double> S() const { return S_; }
+  std::span<const double> c() const { return c_; }
+  double q() const { return q_; }
+  std::uint64_t m() const { return m_; }
+
+  // Preconditions: x.size() == dim(), all finite. For Remove: the observation is in the set.
+  void Add(std::span<const double> x, double r);
+  void Remove(std::span<const double> x, double r);
+
+  // Preconditions: same dim. For Remove: `other` is a part of this set.
+  void Add(const SufficientStats& other);
+  void Remove(const SufficientStats& other);
+
+  void Clear();
+
+  static std::size_t SavedBytes(std::size_t dim);
+  void Save(ByteWriter& out) const;
+  // Precondition: constructed with the dimension that was saved.
+  void Load(ByteReader& in);
+
+ private:
+  std::vector<double> S_;
+  std::vector<double> c_;
+  double q_ = 0;
+  std::uint64_t m_ = 0;
+};
+
+}  // namespace codband

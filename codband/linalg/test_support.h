@@ -1,0 +1,78 @@
+#pragma once
+
+// Dense counterparts of the packed kernels, for tests: Eigen, straight from the formulas.
+
+#include <Eigen/Dense>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codband/base/random.h"
+#include "codband/linalg/packed.h"
+
+namespace codband {
+
+using Observation = std::pair<std::vector<double>, double>;
+
+inline std::vector<double> RandomVector(RandomStream& random, std::size_t dim, double scale = 1) {
+  std::vector<double> v(dim);
+  for (double& value : v) value = scale * random.Normal();
+  return v;
+}
+
+inline std::vector<Observation> RandomObservations(std::uint64_t seed, std::size_t count,
+                                                   std::size_t dim) {
+  RandomStream random({seed, 0}, 77);
+  std::vector<Observation> observations;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<double> x = RandomVector(random, dim, 0.4);
+    const double r = random.Normal();
+    observations.emplace_back(std::move(x), r);
+  }
+  return observations;
+}
+
+inline Eigen::VectorXd ToEigen(std::span<const double> v) {
+  return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
+}
+
+// The lower triangular matrix that `packed` holds.
+inline Eigen::MatrixXd LowerToEigen(std::span<const double> packed, std::size_t dim) {
+  const auto d = static_cast<Eigen::Index>(dim);
+  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(d, d);
+  for (std::size_t j = 0; j < dim; ++j) {
+    for (std::size_t i = j; i < dim; ++i) {
+      dense(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          packed[PackedColumn(dim, j) + i - j];
+    }
+  }
+  return dense;
+}
+
+// A linear Gaussian model computed anew from all its observations.
+struct DenseModel {
+  Eigen::MatrixXd precision;
+  Eigen::VectorXd information;
+
+  DenseModel(std::size_t dim, double prior_precision)
+      : precision(prior_precision * Eigen::MatrixXd::Identity(static_cast<Eigen::Index>(dim),
+                                                              static_cast<Eigen::Index>(dim))),
+        information(Eigen::VectorXd::Zero(static_cast<Eigen::Index>(dim))) {}
+
+  void Add(std::span<const Observation> observations, double noise_variance) {
+    for (const auto& [x, r] : observations) {
+      precision += ToEigen(x) * ToEigen(x).transpose() / noise_variance;
+      information += ToEigen(x) * r / noise_variance;
+    }
+  }
+  Eigen::MatrixXd covariance() const { return precision.inverse(); }
+  Eigen::VectorXd mean() const { return precision.ldlt().solve(information); }
+};
+
+// The largest difference, relative to the size of the second.
+inline double RelativeError(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
+  return (a - b).cwiseAbs().maxCoeff() / std::max(1e-300, b.cwiseAbs().maxCoeff());
+}
+
+}  // namespace codband

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/linalg/gaussian_posterior.h"
+#include "codband/linalg/sufficient_stats.h"
+#include "codband/policy/policy.h"
+
+namespace codband {
+
+// One model of preference in the pool, shared by all users who are, or were, on it.
+struct PoolModel {
+  ModelId id;
+  std::uint64_t periods;        // n_k: how many stationary periods, current or past, are on it
+  GaussianPosterior posterior;  // from the observations of all those periods
+};
+
+// The models that users share. A model comes into being with its first period and is dropped with
+// its last; ids are never used again. Models are ordered by id, that is by age.
+// Not thread-safe for writing; const functions may run concurrently.
+class ModelPool {
+ public:
+  // Preconditions: as for GaussianPosterior.
+  ModelPool(std::size_t dim, double prior_precision, double noise_variance)
+      : prior_(dim, prior_precision, noise_variance) {}
+
+  std::size_t size() const { return models_.size(); }
+  const PoolModel& model(std::size_t index) const { return models_[index]; }
+  std::optional<std::size_t> IndexOf(ModelId id) const;
+
+  // A model that nothing has been learned about: what a new one would be.
+  const GaussianPosterior& prior() const { return prior_; }
+
+  // Σ n_k.
+  std::uint64_t total_periods() const { return total_periods_; }
+
+  // A model for a first period, which the caller adds at once. Returns its id.
+  ModelId Create();
+
+  // One observation for a period that is on the model, O(d²). Precondition: the model exists.
+  void Observe(ModelId id, std::span<const double> x, double r);
+
+  // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty.
+  // A model without periods is dropped. Precondition: the model exists.
+  void AddPeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
+  void RemovePeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  PoolModel& Get(ModelId id);
+
+  GaussianPosterior prior_;
+  std::vector<PoolModel> models_;
+  ModelId next_id_ = 0;
+  std::uint64_t total_periods_ = 0;
+};
+
+}  // namespace codband

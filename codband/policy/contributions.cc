@@ -1,0 +1,43 @@
+#include "codband/policy/contributions.h"
+
+#include <algorithm>
+
+namespace codband {
+
+Contributions::Entry& Contributions::EntryFor(ModelId model) {
+  const auto found = std::ranges::find(entries_, model, &Entry::model);
+  if (found != entries_.end()) return *found;
+  return entries_.emplace_back(Entry{.model = model, .periods = 0, .stats = SufficientStats(dim_)});
+}
+
+void Contributions::Add(ModelId model, std::span<const double> x, double r) {
+  EntryFor(model).stats.Add(x, r);
+}
+
+void Contributions::AddPeriod(ModelId model, const SufficientStats& period) {
+  Entry& entry = EntryFor(model);
+  ++entry.periods;
+  entry.stats.Add(period);
+}
+
+void Contributions::Save(ByteWriter& out) const {
+  out.U64(entries_.size());
+  for (const Entry& entry : entries_) {
+    out.U64(entry.model);
+    out.U64(entry.periods);
+    entry.stats.Save(out);
+  }
+}
+
+void Contributions::Load(ByteReader& in) {
+  const std::size_t count = in.Count("number of contributions", SufficientStats::SavedBytes(dim_));
+  entries_.clear();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Entry& entry = entries_.emplace_back(Entry{0, 0, SufficientStats(dim_)});
+    entry.model = in.U64("model of a contribution");
+    entry.periods = in.U64("periods of a contribution");
+    entry.stats.Load(in);
+  }
+}
+
+}  // namespace codband

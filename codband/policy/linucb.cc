@@ -1,0 +1,57 @@
+#include "codband/policy/linucb.h"
+
+#include "codband/policy/per_user_linear.h"
+#include "codband/policy/scoring.h"
+
+namespace codband {
+namespace {
+
+class LinUcb final : public PerUserLinear {
+ public:
+  LinUcb(std::size_t dim, LinUcbOptions options)
+      : PerUserLinear(dim, options.lambda, 1), alpha_(options.alpha) {}
+
+ private:
+  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
+    decision.model = user;
+    ChooseByUpperBound(PosteriorOf(user), alpha_, arms, decision);
+  }
+
+  double alpha_;
+};
+
+}  // namespace
+
+ParamInfo AlphaParam(double default_value) {
+  return {.name = "alpha",
+          .help = "how much uncertainty attracts: the width of the confidence bound",
+          .min = 0,
+          .max = 1000,
+          .default_value = default_value};
+}
+
+ParamInfo LambdaParam(double default_value) {
+  return {.name = "lambda",
+          .help = "precision of the prior: the ridge added to the diagonal",
+          .min = 1e-6,
+          .max = 1e6,
+          .default_value = default_value};
+}
+
+PolicyInfo LinUcbInfo() {
+  return {.name = "linucb",
+          .summary = "one linear model per user, upper confidence bound; never forgets",
+          .paper = "Li, Chu, Langford & Schapire, WWW 2010",
+          .params = {AlphaParam(LinUcbOptions{}.alpha), LambdaParam(LinUcbOptions{}.lambda)}};
+}
+
+std::unique_ptr<Policy> MakeLinUcb(std::size_t dim, LinUcbOptions options) {
+  return std::make_unique<LinUcb>(dim, options);
+}
+
+std::unique_ptr<Policy> MakeLinUcb(const ParamValues& params, const PolicyContext& context) {
+  return MakeLinUcb(context.dim,
+                    {.alpha = params.Number("alpha"), .lambda = params.Number("lambda")});
+}
+
+}  // namespace codband

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/base/random.h"
+
+namespace codband {
+
+using UserId = std::uint64_t;
+using ModelId = std::uint64_t;
+
+// A decision made under no model, or under one that does not exist yet.
+inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
+
+// The arms on offer: `count()` feature vectors of `dim` numbers, row after row. Borrows; no copy.
+struct ArmsView {
+  std::span<const double> features;
+  std::size_t dim = 0;
+
+  std::size_t count() const { return dim == 0 ? 0 : features.size() / dim; }
+  std::span<const double> arm(std::size_t i) const { return features.subspan(i * dim, dim); }
+};
+
+// What was chosen, and all that learning from it needs later. Plain data: it may be stored, and
+// its reward may arrive after seconds or days, in any order, after a restart.
+struct Decision {
+  UserId user = 0;
+  std::uint32_t arm = 0;         // index among the arms on offer
+  std::vector<double> features;  // of that arm
+  ModelId model = kNoModel;      // the model that it was made under
+  std::uint32_t period = 0;      // the user's period: how many changes had been detected before
+  double mean = 0;               // expected reward
+  double width = 0;              // standard deviation of that expectation
+  double score = 0;              // what the arms were compared by
+  // The chance with which this arm was chosen from these arms in this state: 1 for a deterministic
+  // policy; NaN where the policy has no closed form for it.
+  double propensity = 1;
+};
+
+// What a policy noticed while learning.
+struct LearnOutcome {
+  bool change_detected = false;  // the user's preference is judged to have changed
+};
+
+// A bandit policy: chooses one of the arms for a user, and learns from the reward.
+//
+// Choosing changes nothing, so that any number of threads may choose at a time; learning,
+// forgetting and loading need the policy for themselves. Every draw is a function of the key and
+// the state: the caller passes a different key.event for each event, and the same key for the
+// choice and its reward if it likes (the two use different streams).
+//
+// Misuse (a wrong dimension, NaN, no arms) throws std::invalid_argument that names the field, the
+// value and what is expected, before anything is changed.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+  std::size_t dim() const { return dim_; }
+
+  // The name and every parameter, as the registry understands them: "linucb:alpha=0.6,lambda=0.1".
+  const std::string& spec() const { return spec_; }
+  void set_spec(std::string spec) { spec_ = std::move(spec); }  // for the registry
+
+  // Chooses an arm and describes the choice in `decision`, whose memory is used again.
+  void Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const;
+  Decision Choose(UserId user, ArmsView arms, EventKey key) const;
+
+  // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
+  // this one was restored from.
+  LearnOutcome Learn(const Decision& decision, double reward, EventKey key);
+
+  // Removes all that was learned from this user, past periods included, as if the user had never
+  // been there (up to rounding). Returns false if the user is unknown.
+  virtual bool Forget(UserId user) = 0;
+
+  // How many models of preference there are.
+  virtual std::size_t model_count() const = 0;
+
+  // All state as bytes; see state_file.h for the envelope. Loading goes into a freshly made policy
+  // with the same spec; failures are recorded in the reader.
+  virtual void SaveState(ByteWriter& out) const = 0;
+  virtual void LoadState(ByteReader& in) = 0;
+
+ protected:
+  // Precondition: 0 < dim ≤ kMaxDimension.
+  explicit Policy(std::size_t dim);
+
+ private:
+  // The arguments have been validated; `decision` has its user set and everything else reset.
+  virtual void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const = 0;
+  virtual LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) = 0;
+
+  std::size_t dim_;
+  std::string spec_;
+};
+
+}  // namespace codband

@@ -1,0 +1,107 @@
+#include "codband/policy/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "codband/linalg/packed.h"
+#include "codband/policy/codband/codband.h"
+#include "codband/policy/linear_groups.h"
+#include "codband/policy/lints.h"
+#include "codband/policy/linucb.h"
+#include "codband/policy/oracle_filter.h"
+#include "codband/policy/random_policy.h"
+
+namespace codband {
+namespace {
+
+struct Registration {
+  PolicyInfo info;
+  std::unique_ptr<Policy> (*make)(const ParamValues& params, const PolicyContext& context);
+};
+
+// The one place that names every policy.
+const std::vector<Registration>& Table() {
+  static const std::vector<Registration> table = {
+      {CoDBandInfo(), MakeCoDBand},
+      {LinUcbInfo(), MakeLinUcb},
+      {LinTsInfo(), MakeLinTs},
+      {UniformLinUcbInfo(), MakeUniformLinUcb},
+      {RandomInfo(), MakeRandom},
+      {OracleLinUcbInfo(), MakeOracleLinUcb},
+      {OracleGreedyInfo(), MakeOracleGreedy},
+      {OracleFilterInfo(), MakeOracleFilter},
+  };
+  return table;
+}
+
+// Splits "name:rest" at the first colon.
+std::pair<std::string_view, std::string_view> SplitSpec(std::string_view spec) {
+  const std::size_t colon = spec.find(':');
+  if (colon == spec.npos) return {spec, {}};
+  return {spec.substr(0, colon), spec.substr(colon + 1)};
+}
+
+Result<const Registration*> FindRegistration(std::string_view spec) {
+  const std::string_view name = SplitSpec(spec).first;
+  std::vector<std::string> names;
+  for (const Registration& entry : Table()) {
+    if (entry.info.name == name) return &entry;
+    names.push_back(entry.info.name);
+  }
+  return Status::InvalidArgument(
+      fmt::format("policy '{}' is unknown; there are {}", name, fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+std::vector<const PolicyInfo*> RegisteredPolicies() {
+  std::vector<const PolicyInfo*> infos;
+  for (const Registration& entry : Table()) infos.push_back(&entry.info);
+  return infos;
+}
+
+Result<const PolicyInfo*> FindPolicy(std::string_view spec) {
+  const auto entry = FindRegistration(spec);
+  if (!entry.ok()) return entry.status();
+  return &entry.value()->info;
+}
+
+Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyContext& context) {
+  const auto entry = FindRegistration(spec);
+  if (!entry.ok()) return entry.status();
+  const PolicyInfo& info = entry.value()->info;
+  if (context.dim < 1 || context.dim > kMaxDimension) {
+    return Status::InvalidArgument(
+        fmt::format("dim = {}, expected a whole number from 1 to {}", context.dim, kMaxDimension));
+  }
+  if (info.knows_truth && context.truth == nullptr) {
+    return Status::InvalidArgument(fmt::format(
+        "policy '{}' is a yardstick that needs the true parameters; only a simulation has them",
+        info.name));
+  }
+  const auto params = ParamValues::Parse(info, SplitSpec(spec).second, context);
+  if (!params.ok()) return params.status();
+  std::unique_ptr<Policy> policy = entry.value()->make(params.value(), context);
+  policy->set_spec(params.value().Spec());
+  return policy;
+}
+
+std::vector<std::string> SplitPolicyList(std::string_view list) {
+  std::vector<std::string> specs;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view item = list.substr(0, comma);
+    list = comma == list.npos ? std::string_view{} : list.substr(comma + 1);
+    const bool continues = item.find('=') != item.npos && item.find(':') == item.npos;
+    if (continues && !specs.empty()) {
+      specs.back().append(specs.back().find(':') == std::string::npos ? ":" : ",").append(item);
+    } else {
+      specs.emplace_back(item);
+    }
+  }
+  return specs;
+}
+
+}  // namespace codband

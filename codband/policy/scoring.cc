@@ -1,0 +1,67 @@
+#include "codband/policy/scoring.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "codband/linalg/kernels.h"
+#include "codband/linalg/packed.h"
+
+namespace codband {
+
+void ChooseByUpperBound(const GaussianPosterior& posterior, double alpha, ArmsView arms,
+                        Decision& decision) {
+  constexpr std::size_t kChunk = 64;
+  std::array<double, kChunk> variances;
+  decision.score = -std::numeric_limits<double>::infinity();
+  for (std::size_t first = 0; first < arms.count(); first += kChunk) {
+    const std::size_t count = std::min(kChunk, arms.count() - first);
+    posterior.Variances(arms.features.subspan(first * arms.dim, count * arms.dim),
+                        {variances.data(), count});
+    for (std::size_t i = 0; i < count; ++i) {
+      const double mean = Dot(arms.arm(first + i), posterior.mean());
+      const double width = std::sqrt(variances[i]);
+      const double score = mean + alpha * width;
+      if (score > decision.score) {
+        decision.arm = static_cast<std::uint32_t>(first + i);
+        decision.mean = mean;
+        decision.width = width;
+        decision.score = score;
+      }
+    }
+  }
+}
+
+std::uint32_t BestArm(std::span<const double> theta, ArmsView arms) {
+  std::uint32_t best = 0;
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    const double score = Dot(arms.arm(i), theta);
+    if (score > best_score) {
+      best = static_cast<std::uint32_t>(i);
+      best_score = score;
+    }
+  }
+  return best;
+}
+
+void ChooseByParameter(const GaussianPosterior& posterior, std::span<const double> theta,
+                       ArmsView arms, Decision& decision) {
+  decision.arm = BestArm(theta, arms);
+  const std::span<const double> x = arms.arm(decision.arm);
+  decision.score = Dot(x, theta);
+  decision.mean = Dot(x, posterior.mean());
+  decision.width = std::sqrt(posterior.Variance(x));
+}
+
+void ChooseByThompsonSampling(const GaussianPosterior& posterior, double scale,
+                              RandomStream& random, ArmsView arms, Decision& decision) {
+  std::array<double, kMaxDimension> buffer;
+  const std::span<double> theta(buffer.data(), arms.dim);
+  posterior.Sample(random, scale, theta);
+  ChooseByParameter(posterior, theta, arms, decision);
+  decision.propensity = std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace codband

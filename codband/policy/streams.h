@@ -1,0 +1,22 @@
+#pragma once
+
+#include "codband/base/random.h"
+
+namespace codband {
+
+// What a policy draws random numbers for. Each purpose has its own stream for each event, so that
+// a part that draws more or less does not disturb the others. Numbers are part of the results:
+// append, never renumber.
+enum class DrawPurpose : std::uint64_t {
+  kArm = 1,            // a uniformly random arm
+  kParameter = 2,      // Thompson sampling of a parameter
+  kFirstModel = 3,     // the model of a user without observations
+  kModel = 4,          // the Gibbs step
+  kConcentration = 5,  // the Dirichlet process' α0
+};
+
+inline RandomStream StreamFor(EventKey key, DrawPurpose purpose) {
+  return {key, static_cast<std::uint64_t>(purpose)};
+}
+
+}  // namespace codband

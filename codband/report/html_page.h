@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codband/report/table.h"
+
+namespace codband {
+
+// Builds one HTML file that needs nothing else: the style is inline, there is no script and no
+// link to the network. Light and dark after the reader's setting; wide tables and commands scroll
+// in their own box, so the page never scrolls sideways. Parts appear in the order they are added.
+// All text is escaped; only the SVG of AddFigure is trusted. Not thread-safe.
+class HtmlPage {
+ public:
+  // The title is the document's title and its first heading.
+  explicit HtmlPage(std::string_view title);
+
+  // A section heading.
+  void AddHeading(std::string_view text);
+  void AddParagraph(std::string_view text);
+  // An empty caption is left out.
+  void AddTable(const Table& table, std::string_view caption = "");
+  // `svg` is put into the page as it is. Precondition: well-formed SVG from our own charts, never
+  // from user input.
+  void AddFigure(std::string_view svg, std::string_view caption = "");
+  // Preformatted text, such as the command that reproduces a result.
+  void AddCommand(std::string_view command);
+  // Names with values, such as the settings of a run.
+  void AddKeyValues(const std::vector<std::pair<std::string, std::string>>& items);
+
+  // The whole document so far.
+  std::string ToHtml() const;
+
+ private:
+  std::string title_;  // escaped
+  std::string body_;
+};
+
+}  // namespace codband

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codband {
+
+enum class Align { kLeft, kRight };
+
+struct TableColumn {
+  std::string title = {};
+  Align align = Align::kLeft;  // kRight for numbers
+};
+
+// A table of text that is printed in four notations. Cells hold the characters to show: every
+// notation escapes what it must. Not thread-safe; const members may be called from several threads.
+class Table {
+ public:
+  // Throws std::invalid_argument if there is no column.
+  explicit Table(std::vector<TableColumn> columns);
+
+  // Throws std::invalid_argument unless there is one cell per column.
+  void AddRow(std::vector<std::string> cells);
+
+  // Marks a cell, such as the best of its column: bold in Markdown, <strong> in HTML, no effect in
+  // text and CSV. Throws std::invalid_argument if there is no such cell (yet).
+  void Emphasise(std::size_t row, std::size_t column);
+
+  std::size_t row_count() const { return rows_.size(); }
+  std::size_t column_count() const { return columns_.size(); }
+
+  // Aligned for a terminal: titles, a rule, rows; two spaces between columns, none at line ends.
+  std::string ToText() const;
+  // A GitHub table, padded so that the source is readable too.
+  std::string ToMarkdown() const;
+  // Quoted after RFC 4180; lines end in "\n" alone, as Unix tools expect.
+  std::string ToCsv() const;
+  // One <table> that needs no style sheet for its alignment.
+  std::string ToHtml() const;
+
+ private:
+  bool emphasised(std::size_t row, std::size_t column) const {
+    return emphasised_.count({row, column}) > 0;
+  }
+
+  std::vector<TableColumn> columns_;
+  std::vector<std::vector<std::string>> rows_;
+  std::set<std::pair<std::size_t, std::size_t>> emphasised_;
+};
+
+}  // namespace codband

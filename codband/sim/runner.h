@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/sim/environment.h"
+#include "codband/sim/metrics.h"
+
+namespace codband {
+
+// What one policy did in one environment.
+struct RunResult {
+  std::vector<double> regret;  // accumulated up to each checkpoint
+  ChangeMetrics changes;
+  ClusterMetrics clusters;  // over all checkpoints
+  std::size_t models = 0;   // at the end
+  // Processor time of choosing and learning, microseconds a step: over all, and over each half of
+  // the rounds.
+  double us_per_step = 0;
+  double us_per_step_first_half = 0;
+  double us_per_step_second_half = 0;
+
+  double total_regret() const { return regret.empty() ? 0 : regret.back(); }
+};
+
+// The results of one policy, one run for each seed.
+struct PolicyResults {
+  std::string spec;  // as it was asked for
+  std::vector<RunResult> runs;
+
+  double mean_regret() const;
+  double sd_regret() const;  // between seeds; 0 for a single one
+};
+
+using MakeEnvironment = std::function<Result<std::unique_ptr<Environment>>(std::uint64_t seed)>;
+
+struct RunnerOptions {
+  std::vector<std::string> policies;
+  std::uint64_t first_seed = 1;
+  std::size_t seeds = 1;  // first_seed, first_seed + 1, …
+  std::size_t threads = 1;
+  double noise = 0.1;             // σ, told to the policies that ask for it
+  std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
+  // Called with the share of all work done since the last call, from any thread.
+  std::function<void(double)> progress = {};
+};
+
+struct Comparison {
+  std::vector<std::size_t> checkpoint_rounds;  // how many rounds were played at each checkpoint
+  std::vector<PolicyResults> policies;         // in the order asked for
+};
+
+// Plays every policy on every seed. Each (policy, seed) is a run of its own, with an environment of
+// its own made from the seed: the rounds are the same for all policies, and a policy's result does
+// not depend on threads, on the other policies, or on the number of seeds.
+// kInvalidArgument for an unknown policy or parameter, before anything is played.
+Result<Comparison> Compare(const MakeEnvironment& make_environment, const RunnerOptions& options);
+
+}  // namespace codband

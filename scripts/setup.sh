@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that codband is built with; at once done if they are there.
+#   scripts/setup.sh          what building, testing and running needs
+#   scripts/setup.sh --clang  clang 19 as well, for the presets fuzz and tidy
+set -euo pipefail
+packages=(
+  g++ cmake ninja-build ccache mold git clang-format
+  libfmt-dev libboost-dev librandom123-dev libcli11-dev nlohmann-json3-dev
+  libgtest-dev librapidcheck-dev libeigen3-dev libbenchmark-dev
+  librsvg2-bin
+)
+if [ "${1:-}" = --clang ]; then
+  packages+=(clang-19 clang-tidy-19 libclang-rt-19-dev)
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "codband needs these Debian packages: ${missing[*]}" >&2
+    echo "Install them as root, or install sudo, and try again." >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+echo "Installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+{
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${missing[@]}"
+} >&2
