@@ -1,10 +1,14 @@
 // The program: reads the command line, runs a subcommand, and turns its outcome into an exit code:
 // 0 done, 1 something failed that is not the input's fault, 2 the input is wrong.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
@@ -45,6 +49,13 @@ int Main(int argc, char** argv) {
   Status status;
   AddSimulateCommand(app, status);
   AddPoliciesCommand(app, status);
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::count(names, argv[1]) == 0) {
+    fmt::print(stderr, "codband: command '{}' is unknown; there are {}\nTry 'codband --help'.\n",
+               argv[1], fmt::join(names, ", "));
+    return kExitBadInput;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

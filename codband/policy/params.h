@@ -16,7 +16,7 @@ namespace codband {
 // What the surroundings know when a policy is made.
 struct PolicyContext {
   std::size_t dim = 0;                 // number of features
-  std::optional<double> noise;         // σ of the rewards, where it is known (a simulation)
+  std::optional<double> noise = {};    // σ of the rewards, where it is known (a simulation)
   const GroundTruth* truth = nullptr;  // outlives the policy; simulations only
 };
 

@@ -1,0 +1,114 @@
+#include "codband/policy/codband/likelihood.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "codband/linalg/test_support.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kDim = 4;
+constexpr double kNoiseVariance = 0.09;
+constexpr double kPrior = 0.5;
+
+double LogNormal(double value, double mean, double variance) {
+  return -0.5 *
+         (std::log(2 * std::numbers::pi * variance) + (value - mean) * (value - mean) / variance);
+}
+
+// Σ ln N(r | xᵀμ, σ² + xᵀΣx) over the observations, densely.
+double DenseProduct(const DenseModel& model, std::span<const Observation> data) {
+  double sum = 0;
+  for (const auto& [x, r] : data) {
+    const Eigen::VectorXd v = ToEigen(x);
+    sum += LogNormal(r, v.dot(model.mean()), kNoiseVariance + v.dot(model.covariance() * v));
+  }
+  return sum;
+}
+
+// ln p(data) under the prior, as a chain of predictives, densely.
+double DensePriorChain(std::span<const Observation> data) {
+  DenseModel model(kDim, kPrior);
+  double sum = 0;
+  for (const Observation& observation : data) {
+    sum += DenseProduct(model, {&observation, 1});
+    model.Add({&observation, 1}, kNoiseVariance);
+  }
+  return sum;
+}
+
+// A pool of two models: one of others alone, one that the user's period is on as well.
+class LikelihoodTest : public testing::Test {
+ protected:
+  LikelihoodTest() {
+    pool_.AddPeriods(pool_.Create(), 1, Stats(others_[0]));
+    period_.model = pool_.Create();
+    pool_.AddPeriods(period_.model, 1, Stats(others_[1]));
+    pool_.AddPeriods(period_.model, 1, Stats(data_));
+    for (const auto& [x, r] : data_) period_.Observe(x, r);
+  }
+
+  static SufficientStats Stats(std::span<const Observation> data) {
+    SufficientStats stats(kDim);
+    for (const auto& [x, r] : data) stats.Add(x, r);
+    return stats;
+  }
+
+  DenseModel Without(std::size_t k) const {
+    DenseModel model(kDim, kPrior);
+    model.Add(others_[k], kNoiseVariance);
+    return model;
+  }
+
+  static constexpr std::size_t kMemory = 6;
+  std::vector<Observation> others_[2] = {RandomObservations(1, 30, kDim),
+                                         RandomObservations(2, 20, kDim)};
+  std::vector<Observation> data_ = RandomObservations(3, 10, kDim);
+  ModelPool pool_{kDim, kPrior, kNoiseVariance};
+  Period period_{.ridge = GaussianPosterior(kDim, 0.1, 1),
+                 .recent = RecentObservations(kDim, kMemory),
+                 .badness = FlagWindow(20)};
+};
+
+TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
+  double out[3];
+  MakeProductLikelihood(kDim)->LogDensities(pool_, period_, 1, out);
+  const std::span<const Observation> recent = std::span(data_).last(kMemory);
+  EXPECT_NEAR(out[0], DenseProduct(Without(0), recent), 1e-9);
+  EXPECT_NEAR(out[1], DenseProduct(Without(1), recent), 1e-9);
+  EXPECT_NEAR(out[2], DensePriorChain(recent), 1e-9);
+}
+
+TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
+  double out[3];
+  MakeJointLikelihood(kDim)->LogDensities(pool_, period_, 1, out);
+  for (std::size_t k = 0; k < 2; ++k) {
+    DenseModel model = Without(k);
+    double chain = 0;
+    for (const Observation& observation : data_) {
+      chain += DenseProduct(model, {&observation, 1});
+      model.Add({&observation, 1}, kNoiseVariance);
+    }
+    EXPECT_NEAR(out[k], chain, 1e-9) << k;
+  }
+  EXPECT_NEAR(out[2], DensePriorChain(data_), 1e-9);
+}
+
+TEST_F(LikelihoodTest, OfASingleObservationBothAgree) {
+  Period one{.model = period_.model,
+             .ridge = GaussianPosterior(kDim, 0.1, 1),
+             .recent = RecentObservations(kDim, kMemory),
+             .badness = FlagWindow(20)};
+  one.Observe(data_[0].first, data_[0].second);
+  double product[3];
+  double joint[3];
+  MakeProductLikelihood(kDim)->LogDensities(pool_, one, 1, product);
+  MakeJointLikelihood(kDim)->LogDensities(pool_, one, 1, joint);
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(product[k], joint[k], 1e-9) << k;
+}
+
+}  // namespace
+}  // namespace codband

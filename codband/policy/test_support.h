@@ -1,0 +1,78 @@
+#pragma once
+
+// A small fixed world for tests of policies: a few true parameters, users who have one of them, and
+// visits that depend on the seed alone.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "codband/base/random.h"
+#include "codband/linalg/kernels.h"
+#include "codband/policy/ground_truth.h"
+#include "codband/policy/registry.h"
+
+namespace codband {
+
+class TestWorld final : public GroundTruth {
+ public:
+  static constexpr std::size_t kDim = 5;
+  static constexpr std::size_t kUsers = 6;
+  static constexpr std::size_t kArms = 7;
+  static constexpr double kNoise = 0.1;
+
+  explicit TestWorld(std::uint64_t seed) : seed_(seed), parameters_(3) {
+    RandomStream random({seed, 0}, 500);
+    for (auto& parameter : parameters_) {
+      parameter.resize(kDim);
+      random.FillNormal(parameter);
+    }
+  }
+
+  std::size_t model_count() const override { return parameters_.size(); }
+  std::span<const double> parameter(std::size_t model) const override { return parameters_[model]; }
+  // User u starts with parameter u mod 3 and moves on to the next one after 40 steps of all users.
+  std::size_t model_of(UserId user) const override {
+    return (user + step_ / (40 * kUsers)) % parameters_.size();
+  }
+  double hazard() const override { return 1.0 / 40; }
+
+  PolicyContext context() const { return {.dim = kDim, .noise = kNoise, .truth = this}; }
+
+  // One visit with its reward: the next user in turn. Returns what the policy noticed.
+  LearnOutcome Step(Policy& policy) {
+    const EventKey key{seed_, step_};
+    const UserId user = step_ % kUsers;
+    const std::vector<double> arms = Arms();
+    const Decision decision = policy.Choose(user, {arms, kDim}, key);
+    const LearnOutcome outcome = policy.Learn(decision, Reward(decision), key);
+    ++step_;
+    return outcome;
+  }
+
+  std::vector<double> Arms() const {
+    RandomStream random({seed_, step_}, 501);
+    std::vector<double> arms(kArms * kDim);
+    random.FillNormal(arms);
+    return arms;
+  }
+  double Reward(const Decision& decision) const {
+    RandomStream random({seed_, step_}, 502);
+    return Dot(decision.features, parameter(model_of(decision.user))) + kNoise * random.Normal();
+  }
+
+  std::uint64_t step() const { return step_; }
+  void set_step(std::uint64_t step) { step_ = step; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t step_ = 0;
+  std::vector<std::vector<double>> parameters_;
+};
+
+inline std::unique_ptr<Policy> MakeOrDie(std::string_view spec, const PolicyContext& context) {
+  return std::move(MakePolicy(spec, context)).value();
+}
+
+}  // namespace codband

@@ -1,0 +1,183 @@
+// The real program, run as a person would.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "codband/base/file.h"
+
+namespace codband {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+class CliTest : public testing::Test {
+ protected:
+  CliTest() {
+    std::string name = testing::TempDir() + "/codband_cli_XXXXXX";
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  ~CliTest() override { std::filesystem::remove_all(directory_); }
+
+  Outcome Run(const std::string& arguments) const {
+    const std::string errors = directory_ + "/stderr";
+    const std::string command = std::string(CODBAND_PROGRAM) + " " + arguments + " 2>" + errors;
+    Outcome outcome;
+    FILE* pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> buffer{};
+    while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) {
+      outcome.out.append(buffer.data(), got);
+    }
+    outcome.exit_code = WEXITSTATUS(pclose(pipe));
+    outcome.err = ReadFile(errors).value();
+    return outcome;
+  }
+
+  std::string directory_;
+};
+
+constexpr const char* kSmall =
+    "simulate --users 6 --models 2 --rounds 60 --period 20:40 --dim 5 --pool 40 ";
+
+Json WithoutTimings(const std::string& text) {
+  Json json = Json::parse(text);
+  for (Json& policy : json["policies"]) {
+    EXPECT_GT(policy.erase("us_per_step"), 0U);
+    EXPECT_GT(policy.erase("us_per_step_halves"), 0U);
+  }
+  return json;
+}
+
+TEST_F(CliTest, JsonIsOneObjectWithTheDocumentedFields) {
+  const Outcome outcome =
+      Run(std::string(kSmall) +
+          "--policies linucb,codband:paper,likelihood=joint --seeds 2 --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");  // no progress bar in a pipe
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["environment"]["users"], 6);
+  EXPECT_EQ(json["environment"]["period"], Json({20, 40}));
+  ASSERT_EQ(json["policies"].size(), 2U);
+  const Json& codband = json["policies"][1];
+  EXPECT_EQ(codband["name"], "codband:paper,likelihood=joint");
+  EXPECT_EQ(codband["regret"]["runs"].size(), 2U);
+  const double mean =
+      (codband["regret"]["runs"][0].get<double>() + codband["regret"]["runs"][1].get<double>()) / 2;
+  EXPECT_NEAR(codband["regret"]["mean"].get<double>(), mean, 1e-9);
+  for (const char* field :
+       {"true", "detected", "median_delay", "false_alarms_per_1000", "missed"}) {
+    EXPECT_TRUE(codband["changes"].contains(field)) << field;
+  }
+  EXPECT_TRUE(codband["cluster"].contains("precision"));
+  EXPECT_TRUE(codband["cluster"].contains("recall"));
+  EXPECT_TRUE(codband.contains("models"));
+  EXPECT_GT(codband["us_per_step"].get<double>(), 0);
+}
+
+TEST_F(CliTest, ResultsAreTheSameForAnyNumberOfThreads) {
+  const std::string arguments = std::string(kSmall) + "--seeds 2 --format json --threads ";
+  const Outcome one = Run(arguments + "1");
+  const Outcome two = Run(arguments + "2");
+  EXPECT_EQ(WithoutTimings(one.out).dump(), WithoutTimings(two.out).dump());
+}
+
+TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
+  const struct {
+    const char* arguments;
+    const char* message;
+  } cases[] = {
+      {"simulate --period 9:3", "--period = '9:3', expected MIN:MAX with 1 ≤ MIN ≤ MAX"},
+      {"simulate --period 9", "--period = '9', expected MIN:MAX"},
+      {"simulate --noise 0", "--noise = 0, expected a number from"},
+      {"simulate --noise -1", "--noise = -1, expected a number from"},
+      {"simulate --noise nan", "--noise = nan, expected a number from"},
+      {"simulate --noise loud", "--noise = 'loud', expected a number"},
+      {"simulate --users 0", "--users = '0', expected a whole number from 1"},
+      {"simulate --users -3", "--users = '-3', expected a whole number from 1"},
+      {"simulate --dim 5000", "--dim = 5000, expected a whole number from 1 to 1024"},
+      {"simulate --arms 20 --pool 10", "--arms = 20, expected a whole number from 1 to 10"},
+      {"simulate --setting 4", "--setting = '4', expected a whole number from 1 to 3"},
+      {"simulate --seeds 0", "--seeds = '0', expected a whole number from 1"},
+      {"simulate --policies nosuch", "policy 'nosuch' is unknown; there are codband, linucb"},
+      {"simulate --policies linucb:alpha=x", "alpha = 'x', expected a number from 0 to 1000"},
+      {"simulate --format xml", "--format = 'xml', expected table, json or csv"},
+      {"simulate --models 50 --dim 2", "no room for more than"},
+      {"simulate --nosuch 1", "--nosuch"},
+      {"policies nosuch", "policy 'nosuch' is unknown"},
+      {"nosuch", "command 'nosuch' is unknown; there are simulate, policies"},
+      {"", "subcommand"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find("--help"), std::string::npos) << arguments << "\n" << outcome.err;
+  }
+}
+
+TEST_F(CliTest, UnwritableOutputIsRefusedBeforeAnyWork) {
+  const Outcome outcome = Run("simulate --rounds 100000000 --out /proc/nothing");
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("/proc/nothing"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CliTest, ReportHoldsFiguresTableAndTheCommand) {
+  const Outcome outcome =
+      Run(std::string(kSmall) + "--policies linucb,oracle-greedy --out " + directory_ + "/report");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("oracle-greedy"), std::string::npos);
+  EXPECT_NE(outcome.err.find("report.html"), std::string::npos);
+  const std::string page = ReadFile(directory_ + "/report/report.html").value();
+  EXPECT_NE(page.find("<svg"), std::string::npos);
+  EXPECT_NE(page.find("codband simulate --setting 2 --users 6"), std::string::npos);
+  for (const char* name : {"regret.svg", "results.json", "runs.csv", "curves.csv"}) {
+    EXPECT_FALSE(ReadFile(directory_ + "/report/" + name).value().empty()) << name;
+  }
+  EXPECT_EQ(Json::parse(ReadFile(directory_ + "/report/results.json").value())["policies"].size(),
+            2U);
+}
+
+TEST_F(CliTest, CsvHasOneLineARun) {
+  const Outcome outcome =
+      Run(std::string(kSmall) + "--policies linucb,lints --seeds 3 --format csv");
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1 + 2 * 3);
+  EXPECT_EQ(outcome.out.rfind("policy,seed,regret,", 0), 0U);
+}
+
+TEST_F(CliTest, PoliciesListsParametersRangesAndDefaults) {
+  const Outcome list = Run("policies");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_NE(list.out.find("codband:paper"), std::string::npos);
+  const Outcome one = Run("policies codband");
+  for (const char* text :
+       {"likelihood", "joint, product", "a number from", "Preset codband:paper"}) {
+    EXPECT_NE(one.out.find(text), std::string::npos) << text;
+  }
+  const Json json = Json::parse(Run("policies --format json").out);
+  EXPECT_EQ(json["policies"][0]["name"], "codband");
+}
+
+TEST_F(CliTest, HelpTeachesWithExamples) {
+  for (const char* arguments : {"--help", "simulate --help", "policies --help"}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments;
+    EXPECT_FALSE(outcome.out.empty()) << arguments;
+  }
+  EXPECT_NE(Run("simulate --help").out.find("Examples:"), std::string::npos);
+  EXPECT_EQ(Run("--version").out.rfind("codband 0.", 0), 0U);
+}
+
+}  // namespace
+}  // namespace codband

@@ -1,0 +1,55 @@
+// A short run of every policy against the trace kept in tests/golden. A difference is either a
+// mistake or a change of behaviour that the change log must name; scripts/update_golden.sh writes
+// the traces anew.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "codband/base/file.h"
+#include "codband/policy/test_support.h"
+#include "tests/policy_specs.h"
+
+namespace codband {
+namespace {
+
+std::string Trace(const std::string& spec) {
+  TestWorld world(1);
+  const auto policy = MakeOrDie(spec, world.context());
+  std::string trace =
+      fmt::format("# {}\n# step user arm model period mean changed\n", policy->spec());
+  for (std::uint64_t step = 0; step < 360; ++step) {
+    const EventKey key{1, step};
+    const std::vector<double> arms = world.Arms();
+    const Decision decision =
+        policy->Choose(step % TestWorld::kUsers, {arms, TestWorld::kDim}, key);
+    const LearnOutcome outcome = policy->Learn(decision, world.Reward(decision), key);
+    world.set_step(step + 1);
+    // Every step counts, but a few are enough to see where a run went another way.
+    if (step >= 60 && step % 10 != 0 && !outcome.change_detected) continue;
+    trace += fmt::format("{} {} {} {} {} {:.6f} {}\n", step, decision.user, decision.arm,
+                         decision.model == kNoModel ? "-" : fmt::format("{}", decision.model),
+                         decision.period, decision.mean, outcome.change_detected ? "yes" : "no");
+  }
+  return trace;
+}
+
+class GoldenTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenTest, RunEqualsItsTrace) {
+  const std::string path =
+      fmt::format("{}/tests/golden/{}.txt", CODBAND_SOURCE_DIR, SpecAsName(GetParam(), '-'));
+  const std::string trace = Trace(GetParam());
+  if (std::getenv("CODBAND_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(WriteFileDurably(path, trace).ok());
+  }
+  const auto golden = ReadFile(path);
+  ASSERT_TRUE(golden.ok()) << golden.status().message()
+                           << "\nEvery policy has a trace; scripts/update_golden.sh writes it.";
+  EXPECT_EQ(golden.value(), trace);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, GoldenTest, testing::ValuesIn(EverySpec()), NameOfSpec);
+
+}  // namespace
+}  // namespace codband

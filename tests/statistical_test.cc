@@ -1,0 +1,64 @@
+// Facts that hold on average. Seeds are fixed: a test fails because the code changed, not by
+// chance.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "codband/sim/runner.h"
+#include "codband/sim/synthetic.h"
+
+namespace codband {
+namespace {
+
+std::map<std::string, PolicyResults> Play(const SyntheticOptions& environment,
+                                          std::vector<std::string> policies, std::size_t seeds) {
+  Comparison comparison =
+      std::move(Compare([&](std::uint64_t seed) { return MakeSynthetic(environment, seed); },
+                        {.policies = std::move(policies),
+                         .seeds = seeds,
+                         .threads = 2,
+                         .noise = environment.noise}))
+          .value();
+  std::map<std::string, PolicyResults> by_name;
+  for (PolicyResults& policy : comparison.policies) by_name[policy.spec] = std::move(policy);
+  return by_name;
+}
+
+ChangeMetrics AllChanges(const PolicyResults& policy) {
+  ChangeMetrics sum;
+  for (const RunResult& run : policy.runs) sum.Add(run.changes);
+  return sum;
+}
+
+TEST(StatisticalTest, CoDBandLiesBetweenTheOracleAndTheLearnersThatNeverForget) {
+  const SyntheticOptions environment{
+      .users = 20, .models = 4, .rounds = 800, .period_min = 200, .period_max = 400, .dim = 10};
+  const auto results = Play(environment,
+                            {"random", "oracle-linucb", "oracle-greedy", "linucb", "lints",
+                             "uniform-linucb", "codband", "codband:paper"},
+                            2);
+  const auto regret = [&](const char* policy) { return results.at(policy).mean_regret(); };
+  EXPECT_LT(regret("oracle-greedy"), regret("codband"));
+  EXPECT_LT(regret("oracle-linucb"), regret("codband"));
+  EXPECT_LT(regret("codband"), regret("codband:paper"));
+  EXPECT_LT(3 * regret("codband:paper"), regret("linucb"));
+  EXPECT_LT(3 * regret("codband:paper"), regret("lints"));
+  EXPECT_LT(regret("linucb"), regret("random"));
+  EXPECT_LT(regret("uniform-linucb"), regret("random"));
+  const ChangeMetrics changes = AllChanges(results.at("codband:paper"));
+  EXPECT_GE(static_cast<double>(changes.detected),
+            0.95 * static_cast<double>(changes.true_changes));
+  EXPECT_LT(changes.false_alarms_per_1000(), 1);
+}
+
+TEST(StatisticalTest, SharingPaysInAStationaryPopulation) {
+  SyntheticOptions environment = SyntheticOptions::Paper(Setting::kStationary);
+  environment.users = 60;
+  environment.rounds = 300;
+  environment.dim = 10;
+  const auto results = Play(environment, {"linucb", "codband:paper"}, 2);
+  EXPECT_LT(2 * results.at("codband:paper").mean_regret(), results.at("linucb").mean_regret());
+}
+
+}  // namespace
+}  // namespace codband
