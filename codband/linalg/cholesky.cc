@@ -10,7 +10,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/lanes.h"
-#include "codband/linalg/packed.h"
+#include "codband/linalg/vector_clones.h"
 
 namespace codband {
 namespace {
@@ -39,14 +39,6 @@ CholeskyFactor::CholeskyFactor(std::size_t dim, double diagonal)
   RefreshDiagonal();
 }
 
-std::span<double> CholeskyFactor::Column(std::size_t j) {
-  return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
-}
-
-std::span<const double> CholeskyFactor::Column(std::size_t j) const {
-  return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
-}
-
 void CholeskyFactor::RefreshDiagonal() {
   LogProduct determinant;
   for (std::size_t j = 0; j < dim(); ++j) {
@@ -57,7 +49,8 @@ void CholeskyFactor::RefreshDiagonal() {
   log_determinant_ = 2 * determinant.Log();
 }
 
-bool CholeskyFactor::Factorize(double diagonal, double scale, std::span<const double> S) {
+CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(double diagonal, double scale,
+                                                     std::span<const double> S) {
   CODBAND_DCHECK(S.size() == lower_.size() && diagonal > 0 && scale > 0);
   if (!AllWithin(S, std::numeric_limits<double>::max())) return false;
   double largest = 0;
@@ -80,7 +73,7 @@ bool CholeskyFactor::Factorize(double diagonal, double scale, std::span<const do
   return true;
 }
 
-void CholeskyFactor::Update(std::span<const double> x) {
+CODBAND_VECTOR_CLONES void CholeskyFactor::Update(std::span<const double> x) {
   CODBAND_DCHECK(x.size() == dim());
   StackVector rest;
   std::copy(x.begin(), x.end(), rest.begin());
@@ -101,7 +94,7 @@ void CholeskyFactor::Update(std::span<const double> x) {
   RefreshDiagonal();
 }
 
-bool CholeskyFactor::Downdate(std::span<const double> x) {
+CODBAND_VECTOR_CLONES bool CholeskyFactor::Downdate(std::span<const double> x) {
   CODBAND_DCHECK(x.size() == dim());
   // The rotations that turn (p, sqrt(1 - pᵀp)), p = L⁻¹x, into a unit vector also take x out of L
   // (Golub & Van Loan, §6.5.4); unlike hyperbolic rotations they do not amplify rounding.
@@ -131,7 +124,7 @@ bool CholeskyFactor::Downdate(std::span<const double> x) {
   return true;
 }
 
-void CholeskyFactor::SolveLower(std::span<double> x) const {
+CODBAND_VECTOR_CLONES void CholeskyFactor::SolveLower(std::span<double> x) const {
   CODBAND_DCHECK(x.size() == dim());
   for (std::size_t j = 0; j < dim(); ++j) {
     x[j] *= inverse_diagonal_[j];
@@ -139,7 +132,7 @@ void CholeskyFactor::SolveLower(std::span<double> x) const {
   }
 }
 
-void CholeskyFactor::SolveTransposed(std::span<double> x) const {
+CODBAND_VECTOR_CLONES void CholeskyFactor::SolveTransposed(std::span<double> x) const {
   CODBAND_DCHECK(x.size() == dim());
   for (std::size_t j = dim(); j-- > 0;) {
     x[j] = (x[j] - Dot(Column(j).subspan(1), x.subspan(j + 1))) * inverse_diagonal_[j];
@@ -154,10 +147,12 @@ double CholeskyFactor::InverseQuadratic(std::span<const double> x) const {
   return SumOfSquares({solved.data(), dim()});
 }
 
-void CholeskyFactor::InverseQuadratics(std::span<const double> rows, std::span<double> out) const {
+CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const double> rows,
+                                                             std::span<double> out) const {
   CODBAND_DCHECK(rows.size() == out.size() * dim());
   const std::size_t d = dim();
-  std::array<Lanes, kMaxDimension> x;
+  std::array<double, kMaxDimension * kLanes> buffer;
+  Lanes* const x = AsLanes(buffer.data());
   for (std::size_t first = 0; first < out.size(); first += kLanes) {
     const std::size_t used = std::min(kLanes, out.size() - first);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {

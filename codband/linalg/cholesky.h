@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/linalg/packed.h"
 
 namespace codband {
 
@@ -50,8 +51,12 @@ class CholeskyFactor {
   void Load(ByteReader& in);
 
  private:
-  std::span<double> Column(std::size_t j);
-  std::span<const double> Column(std::size_t j) const;
+  std::span<double> Column(std::size_t j) {
+    return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
+  }
+  std::span<const double> Column(std::size_t j) const {
+    return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
+  }
   void RefreshDiagonal();
 
   std::vector<double> lower_;             // L, packed

@@ -7,11 +7,12 @@
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
+#include "codband/linalg/vector_clones.h"
 
 namespace codband {
 
 JointLikelihood::JointLikelihood(std::size_t dim)
-    : dim_(dim), matrix_(PackedSize(dim)), information_(dim) {}
+    : dim_(dim), matrix_(PackedSize(dim) * kLanes), information_(dim * kLanes) {}
 
 void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const Model> models,
                                    std::span<double> out) {
@@ -34,7 +35,8 @@ void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const 
 }
 
 // Factors, lane by lane, the precision of each model with `data` added or taken out.
-void JointLikelihood::FactorLanes(const SufficientStats& data, std::span<const Model> models) {
+CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& data,
+                                                        std::span<const Model> models) {
   Lanes noise_inverse = {};
   Lanes prior_precision = {};
   Lanes sign = {};
@@ -50,20 +52,23 @@ void JointLikelihood::FactorLanes(const SufficientStats& data, std::span<const M
     S[lane] = model.posterior->stats().S().data();
     c[lane] = model.posterior->stats().c().data();
   }
-  for (std::size_t i = 0; i < matrix_.size(); ++i) {
+  Lanes* const matrix = AsLanes(matrix_.data());
+  Lanes* const information = AsLanes(information_.data());
+  for (std::size_t i = 0; i < PackedSize(dim_); ++i) {
     const Lanes sum = {S[0][i], S[1][i], S[2][i], S[3][i]};
-    matrix_[i] = (sum + sign * data.S()[i]) * noise_inverse;
+    matrix[i] = (sum + sign * data.S()[i]) * noise_inverse;
   }
   for (std::size_t i = 0; i < dim_; ++i) {
     const Lanes sum = {c[0][i], c[1][i], c[2][i], c[3][i]};
-    information_[i] = (sum + sign * data.c()[i]) * noise_inverse;
-    matrix_[PackedColumn(dim_, i)] += prior_precision;
+    information[i] = (sum + sign * data.c()[i]) * noise_inverse;
+    matrix[PackedColumn(dim_, i)] += prior_precision;
   }
 
   LogProduct determinant[kLanes];
   Lanes explained = {};
-  for (std::size_t j = 0; j < dim_; ++j) {
-    Lanes* column = matrix_.data() + PackedColumn(dim_, j);
+  const std::size_t d = dim_;  // a local: stores to the matrix cannot change it
+  for (std::size_t j = 0; j < d; ++j) {
+    Lanes* const __restrict column = matrix + PackedColumn(d, j);
     // Every pivot of λI + (a sum of outer products) is at least λ; only rounding can say less.
     const Lanes pivot = column[0] > prior_precision ? column[0] : prior_precision;
     Lanes root;
@@ -72,15 +77,15 @@ void JointLikelihood::FactorLanes(const SufficientStats& data, std::span<const M
       determinant[lane].Multiply(pivot[lane]);
     }
     const Lanes inverse = 1.0 / root;
-    for (std::size_t i = 1; i < dim_ - j; ++i) column[i] *= inverse;
-    const Lanes solved = information_[j] * inverse;
+    for (std::size_t i = 1; i < d - j; ++i) column[i] *= inverse;
+    const Lanes solved = information[j] * inverse;
     explained += solved * solved;
-    for (std::size_t k = j + 1; k < dim_; ++k) {
+    for (std::size_t k = j + 1; k < d; ++k) {
       const Lanes scale = column[k - j];
-      information_[k] -= solved * scale;
-      Lanes* target = matrix_.data() + PackedColumn(dim_, k);
-      const Lanes* source = column + (k - j);
-      for (std::size_t i = 0; i < dim_ - k; ++i) target[i] -= scale * source[i];
+      information[k] -= solved * scale;
+      Lanes* const __restrict target = matrix + PackedColumn(d, k);
+      const Lanes* const source = column + (k - j);
+      for (std::size_t i = 0; i < d - k; ++i) target[i] -= scale * source[i];
     }
   }
   for (std::size_t lane = 0; lane < kLanes; ++lane) {

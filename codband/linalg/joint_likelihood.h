@@ -39,8 +39,10 @@ class JointLikelihood {
   void FactorLanes(const SufficientStats& data, std::span<const Model> models);
 
   std::size_t dim_;
-  std::vector<Lanes> matrix_;       // packed, then its Cholesky factor
-  std::vector<Lanes> information_;  // b, then L⁻¹b
+  // Of kLanes models side by side (lanes.h): the packed precision, then its Cholesky factor; b,
+  // then L⁻¹b.
+  std::vector<double> matrix_;
+  std::vector<double> information_;
   double log_determinant_[kLanes] = {};
   double explained_[kLanes] = {};
 };

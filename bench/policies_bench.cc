@@ -1,0 +1,80 @@
+// One step (choose among ten arms, then learn) of every policy, at d = 25, with 100 users who have
+// one of ten parameters and do not change: K = 10 models once the pool is stable.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "codband/policy/registry.h"
+#include "codband/sim/synthetic.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kUsers = 100;
+constexpr double kNoise = 0.1;
+constexpr std::size_t kRounds = 60;  // of visits made beforehand, played over and over
+constexpr std::size_t kWarmUp = 120;
+
+struct World {
+  std::unique_ptr<Environment> environment;
+  std::vector<Visit> visits;
+};
+
+World MakeWorld() {
+  const SyntheticOptions options{
+      .users = kUsers, .rounds = kRounds, .period_min = 100'000, .period_max = 100'000};
+  World world{std::move(MakeSynthetic(options, 1)).value(), {}};
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    world.environment->StartRound(round);
+    for (UserId user = 0; user < kUsers; ++user) {
+      world.environment->MakeVisit(user, world.visits.emplace_back());
+    }
+  }
+  return world;
+}
+
+void Step(benchmark::State& state, const std::string& spec) {
+  const World world = MakeWorld();
+  const auto policy = std::move(MakePolicy(spec, {.dim = world.environment->dim(),
+                                                  .noise = kNoise,
+                                                  .truth = world.environment.get()}))
+                          .value();
+  Decision decision;
+  std::uint64_t event = 0;
+  const auto step = [&] {
+    const Visit& visit = world.visits[event % world.visits.size()];
+    const EventKey key{1, event++};
+    policy->Choose(visit.user, {visit.arms, world.environment->dim()}, key, decision);
+    // Fresh noise: the same noise over and over would look like a taste of its own.
+    const double noise = kNoise * RandomStream(key, 900).Normal();
+    policy->Learn(decision, visit.means[decision.arm] + noise, key);
+  };
+  for (std::size_t i = 0; i < kWarmUp * kUsers; ++i) step();
+  for (auto _ : state) step();
+  state.counters["models"] = static_cast<double>(policy->model_count());
+}
+
+void RegisterAll() {
+  for (const PolicyInfo* info : RegisteredPolicies()) {
+    std::vector<std::string> specs = {info->name};
+    for (const Preset& preset : info->presets) specs.push_back(info->name + ":" + preset.name);
+    if (info->name == "codband") specs.push_back("codband:paper,likelihood=joint");
+    for (const std::string& spec : specs) {
+      benchmark::RegisterBenchmark(("Step/" + spec).c_str(),
+                                   [spec](benchmark::State& state) { Step(state, spec); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace codband
+
+int main(int argc, char** argv) {
+  codband::RegisterAll();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
