@@ -1,8 +1,10 @@
 // The real program, run as a person would.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,14 @@ namespace codband {
 namespace {
 
 using Json = nlohmann::json;
+
+std::size_t CountFiles(const std::string& directory) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    count += entry.path().extension() == ".json";
+  }
+  return count;
+}
 
 struct Outcome {
   int exit_code = -1;
@@ -115,7 +125,7 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"simulate --models 50 --dim 2", "no room for more than"},
       {"simulate --nosuch 1", "--nosuch"},
       {"policies nosuch", "policy 'nosuch' is unknown"},
-      {"nosuch", "command 'nosuch' is unknown; there are simulate, policies"},
+      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, policies"},
       {"", "subcommand"},
   };
   for (const auto& [arguments, message] : cases) {
@@ -177,6 +187,79 @@ TEST_F(CliTest, HelpTeachesWithExamples) {
   }
   EXPECT_NE(Run("simulate --help").out.find("Examples:"), std::string::npos);
   EXPECT_EQ(Run("--version").out.rfind("codband 0.", 0), 0U);
+}
+
+constexpr const char* kPaper =
+    "paper --quick --rows row4,setting3 --policies linucb,random,oracle-greedy,oracle-filter "
+    "--seeds 2 --out ";
+
+TEST_F(CliTest, PaperKilledHalfwayGoesOnToTheSameNumbers) {
+  const std::string whole = directory_ + "/whole";
+  const std::string killed = directory_ + "/killed";
+  ASSERT_EQ(Run(kPaper + whole).exit_code, 0);
+  const std::size_t all = CountFiles(whole + "/runs");
+  EXPECT_EQ(all, 2U * 4 * 2);
+
+  std::filesystem::create_directories(killed + "/runs");
+  const std::string command = std::string("exec ") + CODBAND_PROGRAM + " " + kPaper + killed;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  while (CountFiles(killed + "/runs") < 2) usleep(2000);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_LT(CountFiles(killed + "/runs"), all);
+  EXPECT_FALSE(std::filesystem::exists(killed + "/table.csv"));
+
+  const Outcome resumed = Run(kPaper + killed);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("runs are there already"), std::string::npos) << resumed.err;
+  for (const char* name : {"table.csv", "curves.csv", "table.md"}) {
+    EXPECT_EQ(ReadFile(whole + "/" + name).value(), ReadFile(killed + "/" + name).value()) << name;
+  }
+}
+
+TEST_F(CliTest, PaperWritesTablesFiguresAndAPage) {
+  const std::string out = directory_ + "/paper";
+  const Outcome outcome =
+      Run("paper --quick --rows row1,row5,setting3 --policies codband,linucb,oracle-greedy,"
+          "oracle-filter --out " +
+          out);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("row5"), std::string::npos);
+  for (const char* name :
+       {"report.html", "table.md", "table.csv", "curves.csv", "figure2b.svg", "figure2c.svg",
+        "strip-codband.svg", "theory-steps.svg", "theory-changes.svg"}) {
+    EXPECT_TRUE(std::filesystem::exists(out + "/" + name)) << name;
+  }
+  const std::string page = ReadFile(out + "/report.html").value();
+  EXPECT_NE(page.find("codband paper --quick --seed 1 --seeds 1 --rows row1,row5,setting3"),
+            std::string::npos);
+}
+
+TEST_F(CliTest, PaperRefusesBadInputBeforeAnyWork) {
+  const struct {
+    std::string arguments;
+    const char* message;
+  } cases[] = {
+      {"--seeds 0", "--seeds = '0', expected a whole number from 1"},
+      {"--rows row1,row9", "--rows: 'row9' is unknown; there are row1, row2"},
+      {"--policies linucb,nosuch", "policy 'nosuch' is unknown"},
+      {"--out /proc/nothing", "/proc/nothing"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome =
+        Run("paper " + arguments +
+            (arguments.starts_with("--out") ? "" : " --out " + directory_ + "/x"));
+    EXPECT_NE(outcome.exit_code, 0) << arguments;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << arguments << "\n" << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(directory_ + "/x")) << arguments;
+  }
 }
 
 }  // namespace

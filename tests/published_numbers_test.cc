@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "codband/sim/runner.h"
+#include "codband/sim/summary.h"
 #include "codband/sim/synthetic.h"
 
 namespace codband {
@@ -43,9 +44,9 @@ class YardsticksTest : public testing::TestWithParam<Row> {};
 TEST_P(YardsticksTest, AreWithinTwelvePercent) {
   const Row& row = GetParam();
   const Comparison played = Play(row, {"oracle-linucb", "oracle-greedy", "oracle-filter"});
-  EXPECT_NEAR(played.policies[0].mean_regret() / row.oracle_linucb, 1, 0.12);
-  EXPECT_NEAR(played.policies[1].mean_regret() / row.oracle_greedy, 1, 0.12);
-  EXPECT_NEAR(played.policies[2].mean_regret() / row.oracle_filter, 1, 0.12);
+  EXPECT_NEAR(Summarise(played.policies[0]).mean_regret / row.oracle_linucb, 1, 0.12);
+  EXPECT_NEAR(Summarise(played.policies[1]).mean_regret / row.oracle_greedy, 1, 0.12);
+  EXPECT_NEAR(Summarise(played.policies[2]).mean_regret / row.oracle_filter, 1, 0.12);
 }
 
 INSTANTIATE_TEST_SUITE_P(PaperTable, YardsticksTest, testing::ValuesIn(kRows),
@@ -54,18 +55,17 @@ INSTANTIATE_TEST_SUITE_P(PaperTable, YardsticksTest, testing::ValuesIn(kRows),
 TEST(PublishedNumbersTest, CoDBandOfThePaperInTheFirstRow) {
   const Comparison played = Play(kRows[0], {"codband:paper", "codband:paper,likelihood=joint"});
   for (const PolicyResults& policy : played.policies) {
-    EXPECT_GT(policy.mean_regret(), 800) << policy.spec;
-    EXPECT_LT(policy.mean_regret(), 1500) << policy.spec;
+    EXPECT_GT(Summarise(policy).mean_regret, 800) << policy.spec;
+    EXPECT_LT(Summarise(policy).mean_regret, 1500) << policy.spec;
   }
 }
 
 TEST(PublishedNumbersTest, CoDBandOfThePaperWithShortPeriods) {
   const Comparison played = Play(kRows[3], {"codband:paper", "codband:paper,likelihood=joint"});
   for (const PolicyResults& policy : played.policies) {
-    EXPECT_GT(policy.mean_regret(), 3500) << policy.spec;
-    EXPECT_LT(policy.mean_regret(), 7000) << policy.spec;
-    ChangeMetrics changes;
-    for (const RunResult& run : policy.runs) changes.Add(run.changes);
+    EXPECT_GT(Summarise(policy).mean_regret, 3500) << policy.spec;
+    EXPECT_LT(Summarise(policy).mean_regret, 7000) << policy.spec;
+    const ChangeMetrics changes = Summarise(policy).changes;
     EXPECT_GE(static_cast<double>(changes.detected),
               0.95 * static_cast<double>(changes.true_changes))
         << policy.spec;

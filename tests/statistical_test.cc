@@ -5,6 +5,7 @@
 #include <map>
 
 #include "codband/sim/runner.h"
+#include "codband/sim/summary.h"
 #include "codband/sim/synthetic.h"
 
 namespace codband {
@@ -24,12 +25,6 @@ std::map<std::string, PolicyResults> Play(const SyntheticOptions& environment,
   return by_name;
 }
 
-ChangeMetrics AllChanges(const PolicyResults& policy) {
-  ChangeMetrics sum;
-  for (const RunResult& run : policy.runs) sum.Add(run.changes);
-  return sum;
-}
-
 TEST(StatisticalTest, CoDBandLiesBetweenTheOracleAndTheLearnersThatNeverForget) {
   const SyntheticOptions environment{
       .users = 20, .models = 4, .rounds = 800, .period_min = 200, .period_max = 400, .dim = 10};
@@ -37,7 +32,7 @@ TEST(StatisticalTest, CoDBandLiesBetweenTheOracleAndTheLearnersThatNeverForget) 
                             {"random", "oracle-linucb", "oracle-greedy", "linucb", "lints",
                              "uniform-linucb", "codband", "codband:paper"},
                             2);
-  const auto regret = [&](const char* policy) { return results.at(policy).mean_regret(); };
+  const auto regret = [&](const char* policy) { return Summarise(results.at(policy)).mean_regret; };
   EXPECT_LT(regret("oracle-greedy"), regret("codband"));
   EXPECT_LT(regret("oracle-linucb"), regret("codband"));
   EXPECT_LT(regret("codband"), regret("codband:paper"));
@@ -45,7 +40,7 @@ TEST(StatisticalTest, CoDBandLiesBetweenTheOracleAndTheLearnersThatNeverForget) 
   EXPECT_LT(3 * regret("codband:paper"), regret("lints"));
   EXPECT_LT(regret("linucb"), regret("random"));
   EXPECT_LT(regret("uniform-linucb"), regret("random"));
-  const ChangeMetrics changes = AllChanges(results.at("codband:paper"));
+  const ChangeMetrics changes = Summarise(results.at("codband:paper")).changes;
   EXPECT_GE(static_cast<double>(changes.detected),
             0.95 * static_cast<double>(changes.true_changes));
   EXPECT_LT(changes.false_alarms_per_1000(), 1);
@@ -57,7 +52,8 @@ TEST(StatisticalTest, SharingPaysInAStationaryPopulation) {
   environment.rounds = 300;
   environment.dim = 10;
   const auto results = Play(environment, {"linucb", "codband:paper"}, 2);
-  EXPECT_LT(2 * results.at("codband:paper").mean_regret(), results.at("linucb").mean_regret());
+  EXPECT_LT(2 * Summarise(results.at("codband:paper")).mean_regret,
+            Summarise(results.at("linucb")).mean_regret);
 }
 
 }  // namespace

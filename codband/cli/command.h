@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,11 +7,16 @@
 
 #include "codband/base/status.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace codband {
 
 // Each subcommand adds itself to the program; its work runs when it was named on the command line,
 // and leaves its outcome in `status`. Both outlive the parsing.
 void AddSimulateCommand(CLI::App& app, Status& status);
+void AddPaperCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
 
 // Flags are read as text and parsed here, so that every message names the flag, the value and what

@@ -3,75 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "codband/base/file.h"
 #include "codband/base/version.h"
-#include "codband/policy/registry.h"
+#include "codband/cli/result_figures.h"
 #include "codband/report/html_page.h"
-#include "codband/report/line_chart.h"
+#include "codband/sim/summary.h"
 
 namespace codband {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The runs of one policy put together.
-struct Summary {
-  ChangeMetrics changes;
-  ClusterMetrics clusters;
-  double models = 0;
-  double us_per_step = 0;
-  double us_first_half = 0;
-  double us_second_half = 0;
-};
-
-Summary Summarise(const PolicyResults& policy) {
-  Summary summary;
-  const auto n = static_cast<double>(policy.runs.size());
-  for (const RunResult& run : policy.runs) {
-    summary.changes.Add(run.changes);
-    summary.clusters.Add(run.clusters);
-    summary.models += static_cast<double>(run.models) / n;
-    summary.us_per_step += run.us_per_step / n;
-    summary.us_first_half += run.us_per_step_first_half / n;
-    summary.us_second_half += run.us_per_step_second_half / n;
-  }
-  return summary;
-}
-
-struct Curve {
-  std::vector<double> mean;
-  std::vector<double> sd;
-};
-
-Curve MeanCurve(const PolicyResults& policy) {
-  const std::size_t points = policy.runs.front().regret.size();
-  const auto n = static_cast<double>(policy.runs.size());
-  Curve curve{std::vector<double>(points), std::vector<double>(points)};
-  for (std::size_t i = 0; i < points; ++i) {
-    for (const RunResult& run : policy.runs) curve.mean[i] += run.regret[i] / n;
-    double squares = 0;
-    for (const RunResult& run : policy.runs) {
-      squares += (run.regret[i] - curve.mean[i]) * (run.regret[i] - curve.mean[i]);
-    }
-    if (n > 1) curve.sd[i] = std::sqrt(squares / (n - 1));
-  }
-  return curve;
-}
-
 Json OrNull(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
-
-std::string OrDash(std::optional<double> value, std::string_view format) {
-  return value ? fmt::format(fmt::runtime(format), *value) : "–";
-}
-
-bool Detects(const std::string& spec) {
-  const auto info = FindPolicy(spec);
-  return info.ok() && info.value()->detects_changes;
-}
 
 Json EnvironmentJson(const SyntheticOptions& environment) {
   Json json{{"setting", static_cast<int>(environment.setting)},
@@ -91,13 +38,12 @@ Json EnvironmentJson(const SyntheticOptions& environment) {
 }
 
 Json PolicyJson(const PolicyResults& policy) {
-  const Summary summary = Summarise(policy);
-  const Curve curve = MeanCurve(policy);
+  const RunSummary summary = Summarise(policy);
   Json runs = Json::array();
   for (const RunResult& run : policy.runs) runs.push_back(run.total_regret());
   return {{"name", policy.spec},
           {"regret",
-           {{"mean", policy.mean_regret()}, {"sd", policy.sd_regret()}, {"runs", std::move(runs)}}},
+           {{"mean", summary.mean_regret}, {"sd", summary.sd_regret}, {"runs", std::move(runs)}}},
           {"us_per_step", summary.us_per_step},
           {"us_per_step_halves", {summary.us_first_half, summary.us_second_half}},
           {"changes",
@@ -110,43 +56,24 @@ Json PolicyJson(const PolicyResults& policy) {
           {"cluster",
            {{"precision", OrNull(summary.clusters.precision())},
             {"recall", OrNull(summary.clusters.recall())}}},
-          {"regret_curve", {{"mean", curve.mean}, {"sd", curve.sd}}}};
+          {"regret_curve", {{"mean", summary.curve_mean}, {"sd", summary.curve_sd}}}};
 }
 
 std::string CurvesCsv(const ComparisonRecord& record) {
   std::string csv = "policy,rounds,regret_mean,regret_sd\n";
   for (const PolicyResults& policy : record.comparison.policies) {
-    const Curve curve = MeanCurve(policy);
-    for (std::size_t i = 0; i < curve.mean.size(); ++i) {
+    const RunSummary summary = Summarise(policy);
+    for (std::size_t i = 0; i < summary.curve_mean.size(); ++i) {
       csv += fmt::format("\"{}\",{},{},{}\n", policy.spec, record.comparison.checkpoint_rounds[i],
-                         curve.mean[i], curve.sd[i]);
+                         summary.curve_mean[i], summary.curve_sd[i]);
     }
   }
   return csv;
 }
 
-std::string RegretChart(const ComparisonRecord& record, Scale scale) {
-  LineChart chart{.title = "Accumulated regret over time",
-                  .x_label = "rounds (every user comes once a round)",
-                  .y_label = "regret, all users together",
-                  .y_scale = scale};
-  const std::vector<std::size_t>& rounds = record.comparison.checkpoint_rounds;
-  for (const PolicyResults& policy : record.comparison.policies) {
-    Curve curve = MeanCurve(policy);
-    LineSeries series{.name = policy.spec,
-                      .x = std::vector<double>(rounds.begin(), rounds.end()),
-                      .y = curve.mean};
-    if (record.seeds > 1) {
-      for (std::size_t i = 0; i < curve.mean.size(); ++i) {
-        series.low.push_back(curve.mean[i] - curve.sd[i]);
-        series.high.push_back(curve.mean[i] + curve.sd[i]);
-      }
-    }
-    const auto info = FindPolicy(policy.spec);
-    series.dashed = info.ok() && info.value()->knows_truth;
-    chart.series.push_back(std::move(series));
-  }
-  return RenderSvg(chart);
+std::string Figure(const ComparisonRecord& record, Scale scale) {
+  return RegretChart("Accumulated regret over time", record.comparison.checkpoint_rounds,
+                     record.comparison.policies, scale);
 }
 
 std::string DescribeChanges(const SyntheticOptions& environment) {
@@ -172,18 +99,15 @@ std::string ReportPage(const ComparisonRecord& record) {
       "better. Every policy plays the same rounds.",
       environment.users, environment.models, DescribeChanges(environment)));
   page.AddHeading("Regret");
-  page.AddFigure(RegretChart(record, Scale::kLog),
+  page.AddFigure(Figure(record, Scale::kLog),
                  "Log scale: the same distance is the same ratio. Dashed: yardsticks that are told "
                  "what no learner can know.");
-  page.AddFigure(RegretChart(record, Scale::kLinear), "The same on a linear scale.");
+  page.AddFigure(Figure(record, Scale::kLinear), "The same on a linear scale.");
   page.AddHeading("Numbers");
   page.AddTable(SummaryTable(record),
                 fmt::format("Mean over {} seed{}, ± standard deviation between seeds.",
                             record.seeds, record.seeds == 1 ? "" : "s"));
-  page.AddParagraph(
-      "Detected: true changes that the policy noticed before the user's next one; delay: median, "
-      "in visits of the user. False alarms: per 1000 steps at which no change was pending. "
-      "Precision and recall: over pairs of users, on one model against of one taste.");
+  page.AddParagraph(DiagnosisLegend());
   page.AddHeading("How to repeat it");
   page.AddCommand(record.command);
   page.AddKeyValues(
@@ -244,35 +168,23 @@ std::string ToCsv(const ComparisonRecord& record) {
 }
 
 Table SummaryTable(const ComparisonRecord& record) {
-  Table table({{"policy"},
-               {"regret", Align::kRight},
-               {"±", Align::kRight},
-               {"detected", Align::kRight},
-               {"delay", Align::kRight},
-               {"false/1000", Align::kRight},
-               {"models", Align::kRight},
-               {"precision", Align::kRight},
-               {"recall", Align::kRight},
-               {"µs/step", Align::kRight}});
+  std::vector<TableColumn> columns = {{"policy"}, {"regret", Align::kRight}, {"±", Align::kRight}};
+  std::ranges::copy(DiagnosisColumns(), std::back_inserter(columns));
+  columns.push_back({"µs/step", Align::kRight});
+  Table table(std::move(columns));
   for (const PolicyResults& policy : record.comparison.policies) {
-    const Summary summary = Summarise(policy);
-    const bool detects = Detects(policy.spec);
-    table.AddRow(
-        {policy.spec, fmt::format("{:.0f}", policy.mean_regret()),
-         fmt::format("{:.0f}", policy.sd_regret()),
-         detects ? fmt::format("{} of {}", summary.changes.detected, summary.changes.true_changes)
-                 : "–",
-         detects ? OrDash(summary.changes.median_delay(), "{:.0f}") : "–",
-         detects ? fmt::format("{:.2f}", summary.changes.false_alarms_per_1000()) : "–",
-         fmt::format("{:.0f}", summary.models), OrDash(summary.clusters.precision(), "{:.2f}"),
-         OrDash(summary.clusters.recall(), "{:.2f}"), fmt::format("{:.1f}", summary.us_per_step)});
+    const RunSummary summary = Summarise(policy);
+    std::vector<std::string> cells = {policy.spec, fmt::format("{:.0f}", summary.mean_regret),
+                                      fmt::format("{:.0f}", summary.sd_regret)};
+    std::ranges::copy(DiagnosisCells(policy.spec, summary), std::back_inserter(cells));
+    cells.push_back(fmt::format("{:.1f}", summary.us_per_step));
+    table.AddRow(std::move(cells));
   }
   return table;
 }
 
 Status WriteReport(const ComparisonRecord& record, const std::string& directory) {
-  CODBAND_RETURN_IF_ERROR(
-      WriteFileDurably(directory + "/regret.svg", RegretChart(record, Scale::kLog)));
+  CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/regret.svg", Figure(record, Scale::kLog)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/results.json", ToJson(record)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/runs.csv", ToCsv(record)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/curves.csv", CurvesCsv(record)));

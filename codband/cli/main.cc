@@ -37,6 +37,7 @@ int Main(int argc, char** argv) {
       "Start here:\n"
       "  codband policies                what there is to compare\n"
       "  codband simulate                compare policies on a simulated population\n"
+      "  codband paper --quick           the paper's experiments in about a minute\n"
       "  codband simulate --help         every flag, with examples",
       "codband");
   app.set_version_flag("--version", fmt::format("codband {}", kVersion));
@@ -48,6 +49,7 @@ int Main(int argc, char** argv) {
   });
   Status status;
   AddSimulateCommand(app, status);
+  AddPaperCommand(app, status);
   AddPoliciesCommand(app, status);
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());

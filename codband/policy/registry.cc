@@ -6,12 +6,16 @@
 #include <algorithm>
 
 #include "codband/linalg/packed.h"
+#include "codband/policy/adts.h"
+#include "codband/policy/club.h"
 #include "codband/policy/codband/codband.h"
+#include "codband/policy/dlinucb.h"
 #include "codband/policy/linear_groups.h"
 #include "codband/policy/lints.h"
 #include "codband/policy/linucb.h"
 #include "codband/policy/oracle_filter.h"
 #include "codband/policy/random_policy.h"
+#include "codband/policy/sclub.h"
 
 namespace codband {
 namespace {
@@ -27,6 +31,10 @@ const std::vector<Registration>& Table() {
       {CoDBandInfo(), MakeCoDBand},
       {LinUcbInfo(), MakeLinUcb},
       {LinTsInfo(), MakeLinTs},
+      {AdTsInfo(), MakeAdTs},
+      {DLinUcbInfo(), MakeDLinUcb},
+      {ClubInfo(), MakeClub},
+      {SClubInfo(), MakeSClub},
       {UniformLinUcbInfo(), MakeUniformLinUcb},
       {RandomInfo(), MakeRandom},
       {OracleLinUcbInfo(), MakeOracleLinUcb},

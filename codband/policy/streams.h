@@ -13,6 +13,7 @@ enum class DrawPurpose : std::uint64_t {
   kFirstModel = 3,     // the model of a user without observations
   kModel = 4,          // the Gibbs step
   kConcentration = 5,  // the Dirichlet process' α0
+  kPermutation = 6,    // random orders of a series, to judge a CUSUM by
 };
 
 inline RandomStream StreamFor(EventKey key, DrawPurpose purpose) {

@@ -14,12 +14,12 @@ constexpr std::string_view kStyle = R"css(
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);overflow-wrap:anywhere;-webkit-text-size-adjust:100%;
 font:1rem/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-main{max-width:52rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
+main{max-width:60rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 1.25rem;letter-spacing:-.01em}
 h2{font-size:1.3rem;line-height:1.3;margin:2.75rem 0 .75rem;padding-top:1.25rem;border-top:1px solid var(--line)}
 p{margin:0 0 1rem;max-width:44rem}
 figure{margin:1.5rem 0}
-figure svg{display:block;width:100%;max-width:40rem;height:auto}
+figure svg{display:block;width:100%;max-width:46rem;height:auto}
 figcaption{color:var(--muted);font-size:.9rem;line-height:1.5;margin-top:.5rem;max-width:44rem}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.9rem;line-height:1.4;font-variant-numeric:tabular-nums}

@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "codband/base/clock.h"
+#include "codband/base/parallel.h"
 #include "codband/policy/registry.h"
 
 namespace codband {
-namespace {
 
 std::vector<std::size_t> CheckpointRounds(std::size_t rounds, std::size_t checkpoints) {
   const std::size_t count = std::clamp<std::size_t>(checkpoints, 1, rounds);
@@ -22,15 +17,17 @@ std::vector<std::size_t> CheckpointRounds(std::size_t rounds, std::size_t checkp
   return at;
 }
 
+namespace {
+
 // Plays one policy through one environment.
 class Run {
  public:
-  Run(Environment& environment, Policy& policy, std::uint64_t seed,
-      const std::vector<std::size_t>& checkpoints)
+  Run(Environment& environment, Policy& policy, std::uint64_t seed, const RunSpec& spec)
       : environment_(environment),
         policy_(policy),
         seed_(seed),
-        checkpoints_(checkpoints),
+        checkpoints_(CheckpointRounds(environment.round_count(), spec.checkpoints)),
+        record_users_(spec.record_users),
         visits_(environment.user_count()),
         decisions_(environment.user_count()),
         alarms_(environment.user_count()),
@@ -46,6 +43,7 @@ class Run {
       }
       seconds[2 * round >= rounds] += PlayRound(round);
       Score();
+      if (record_users_) RecordChanges(round);
       if (round + 1 == checkpoints_[result_.regret.size()]) {
         TakeCheckpoint();
         if (progress) progress(1 / static_cast<double>(checkpoints_.size()));
@@ -86,8 +84,18 @@ class Run {
     }
   }
 
+  void RecordChanges(std::size_t round) {
+    for (UserId user = 0; user < visits_.size(); ++user) {
+      if (environment_.changed(user)) result_.true_changes.push_back({user, round});
+    }
+  }
+
   void TakeCheckpoint() {
     result_.regret.push_back(regret_);
+    if (record_users_) {
+      std::vector<ModelId>& row = result_.user_models.emplace_back();
+      for (const Decision& decision : decisions_) row.push_back(decision.model);
+    }
     std::vector<ModelId> models;
     std::vector<ModelId> truth;
     for (UserId user = 0; user < decisions_.size(); ++user) {
@@ -101,7 +109,8 @@ class Run {
   Environment& environment_;
   Policy& policy_;
   std::uint64_t seed_;
-  const std::vector<std::size_t>& checkpoints_;
+  std::vector<std::size_t> checkpoints_;
+  bool record_users_;
   std::vector<Visit> visits_;
   std::vector<Decision> decisions_;
   std::vector<char> alarms_;
@@ -110,46 +119,36 @@ class Run {
   RunResult result_;
 };
 
-// Calls job(i) for every i < count on several threads; the first exception is thrown here.
-void ParallelFor(std::size_t count, std::size_t threads,
-                 const std::function<void(std::size_t)>& job) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        job(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = count;
-      }
-    }
-  };
-  std::vector<std::jthread> workers;
-  for (std::size_t t = 1; t < std::min(threads, count); ++t) workers.emplace_back(work);
-  work();
-  workers.clear();
-  if (failure) std::rethrow_exception(failure);
+struct Players {
+  std::unique_ptr<Environment> environment;
+  std::unique_ptr<Policy> policy;
+};
+
+Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& spec,
+                        std::uint64_t seed) {
+  auto environment = make_environment(seed);
+  if (!environment.ok()) return environment.status();
+  auto policy = MakePolicy(
+      spec.policy,
+      {.dim = environment.value()->dim(), .noise = spec.noise, .truth = environment.value().get()});
+  if (!policy.ok()) return policy.status();
+  return Players{std::move(environment).value(), std::move(policy).value()};
 }
 
 }  // namespace
 
-double PolicyResults::mean_regret() const {
-  double sum = 0;
-  for (const RunResult& run : runs) sum += run.total_regret();
-  return sum / static_cast<double>(runs.size());
+Result<RunResult> PlayOne(const MakeEnvironment& make_environment, const RunSpec& spec,
+                          std::uint64_t seed, const std::function<void(double)>& progress) {
+  auto players = Prepare(make_environment, spec, seed);
+  if (!players.ok()) return players.status();
+  return Run(*players.value().environment, *players.value().policy, seed, spec).Play(progress);
 }
 
-double PolicyResults::sd_regret() const {
-  if (runs.size() < 2) return 0;
-  const double mean = mean_regret();
-  double squares = 0;
-  for (const RunResult& run : runs) {
-    squares += (run.total_regret() - mean) * (run.total_regret() - mean);
-  }
-  return std::sqrt(squares / static_cast<double>(runs.size() - 1));
+Result<std::string> ValidateRun(const MakeEnvironment& make_environment, const RunSpec& spec,
+                                std::uint64_t seed) {
+  const auto players = Prepare(make_environment, spec, seed);
+  if (!players.ok()) return players.status();
+  return players.value().policy->spec();
 }
 
 Result<Comparison> Compare(const MakeEnvironment& make_environment, const RunnerOptions& options) {
@@ -157,23 +156,22 @@ Result<Comparison> Compare(const MakeEnvironment& make_environment, const Runner
     return Status::InvalidArgument("policies: none given, expected at least 1");
   }
   if (options.seeds < 1) return Status::InvalidArgument("seeds = 0, expected at least 1");
+  const auto run_spec = [&](const std::string& policy) {
+    return RunSpec{.policy = policy, .noise = options.noise, .checkpoints = options.checkpoints};
+  };
 
   // Everything that can be wrong is found out before anything is played.
   Comparison comparison;
+  for (const std::string& policy : options.policies) {
+    const auto valid = ValidateRun(make_environment, run_spec(policy), options.first_seed);
+    if (!valid.ok()) return valid.status();
+    comparison.policies.push_back({.spec = policy, .runs = std::vector<RunResult>(options.seeds)});
+  }
   for (std::size_t s = 0; s < options.seeds; ++s) {
-    auto environment = make_environment(options.first_seed + s);
+    const auto environment = make_environment(options.first_seed + s);
     if (!environment.ok()) return environment.status();
-    if (s > 0) continue;
     comparison.checkpoint_rounds =
         CheckpointRounds(environment.value()->round_count(), options.checkpoints);
-    const PolicyContext context{.dim = environment.value()->dim(),
-                                .noise = options.noise,
-                                .truth = environment.value().get()};
-    for (const std::string& spec : options.policies) {
-      const auto policy = MakePolicy(spec, context);
-      if (!policy.ok()) return policy.status();
-      comparison.policies.push_back({.spec = spec, .runs = std::vector<RunResult>(options.seeds)});
-    }
   }
 
   const std::size_t jobs = options.policies.size() * options.seeds;
@@ -183,17 +181,10 @@ Result<Comparison> Compare(const MakeEnvironment& make_environment, const Runner
   ParallelFor(jobs, options.threads, [&](std::size_t job) {
     const std::size_t s = job / options.policies.size();
     const std::size_t p = job % options.policies.size();
-    const std::uint64_t seed = options.first_seed + s;
-    auto environment = make_environment(seed);
-    CODBAND_CHECK(environment.ok());
-    const PolicyContext context{.dim = environment.value()->dim(),
-                                .noise = options.noise,
-                                .truth = environment.value().get()};
-    auto policy = MakePolicy(options.policies[p], context);
-    CODBAND_CHECK(policy.ok());
-    comparison.policies[p].runs[s] =
-        Run(*environment.value(), *policy.value(), seed, comparison.checkpoint_rounds)
-            .Play(progress);
+    auto run =
+        PlayOne(make_environment, run_spec(options.policies[p]), options.first_seed + s, progress);
+    CODBAND_CHECK(run.ok());
+    comparison.policies[p].runs[s] = std::move(run).value();
   });
   return comparison;
 }

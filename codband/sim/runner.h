@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codband/base/status.h"
@@ -24,6 +25,11 @@ struct RunResult {
   double us_per_step_first_half = 0;
   double us_per_step_second_half = 0;
 
+  // If they were asked for: the model of every user at each checkpoint (kNoModel: none), and who
+  // changed in which round.
+  std::vector<std::vector<ModelId>> user_models;
+  std::vector<std::pair<UserId, std::size_t>> true_changes;
+
   double total_regret() const { return regret.empty() ? 0 : regret.back(); }
 };
 
@@ -31,12 +37,29 @@ struct RunResult {
 struct PolicyResults {
   std::string spec;  // as it was asked for
   std::vector<RunResult> runs;
-
-  double mean_regret() const;
-  double sd_regret() const;  // between seeds; 0 for a single one
 };
 
 using MakeEnvironment = std::function<Result<std::unique_ptr<Environment>>(std::uint64_t seed)>;
+
+// One policy in one kind of environment.
+struct RunSpec {
+  std::string policy;
+  double noise = 0.1;             // σ, told to the policies that ask for it
+  std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
+  bool record_users = false;      // fill user_models and true_changes
+};
+
+// How many rounds have been played at each checkpoint.
+std::vector<std::size_t> CheckpointRounds(std::size_t rounds, std::size_t checkpoints);
+
+// Plays one run. A function of its arguments alone, but for timings. `progress` is called with the
+// share of the run done since the last call.
+Result<RunResult> PlayOne(const MakeEnvironment& make_environment, const RunSpec& spec,
+                          std::uint64_t seed, const std::function<void(double)>& progress = {});
+
+// Whether PlayOne would accept its arguments: the policy's full spec, or what is wrong.
+Result<std::string> ValidateRun(const MakeEnvironment& make_environment, const RunSpec& spec,
+                                std::uint64_t seed);
 
 struct RunnerOptions {
   std::vector<std::string> policies;

@@ -1,0 +1,228 @@
+// codband paper: the synthetic section of the paper, complete, with one command.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "codband/base/clock.h"
+#include "codband/base/file.h"
+#include "codband/base/parallel.h"
+#include "codband/base/version.h"
+#include "codband/cli/command.h"
+#include "codband/cli/paper_experiments.h"
+#include "codband/cli/paper_report.h"
+#include "codband/cli/run_store.h"
+#include "codband/policy/registry.h"
+#include "codband/report/progress.h"
+
+namespace codband {
+namespace {
+
+struct PaperFlags {
+  bool quick = false;
+  std::string seed = "1";
+  std::string seeds;
+  std::string rows;
+  std::string policies;
+  std::string threads;
+  std::string out = "out/paper";
+};
+
+constexpr std::string_view kFooter = R"(
+Runs Figure 2 (a) to (c) and the table of "When and whom to collaborate with in a changing
+environment": every algorithm on every row, over several seeds, on all cores.
+
+Results go to --out: report.html with all figures and tables, table.md, table.csv, curves.csv, and
+each figure as SVG and PNG. Finished runs are kept in its folder 'runs': interrupt it whenever you
+like and start the same command again, it goes on where it was.
+
+Examples:
+  codband paper --quick                          the same shape in about a minute
+  codband paper --out results/paper              everything, five seeds: an hour on two cores
+  codband paper --rows row1,row4 --policies codband,codband:paper,dlinucb --seeds 10
+
+Rows: row1 … row8 of the table (row1 is also Figure 2 (b)), setting1 and setting3 of Figure 2.)";
+
+// One run to be played or found on disk.
+struct Job {
+  std::size_t experiment;
+  std::size_t policy;
+  std::size_t seed;  // counted from 0
+  RunSpec spec;
+  std::string identity;
+  double cost;  // relative, for the order and the progress bar
+};
+
+MakeEnvironment EnvironmentOf(const PaperExperiment& experiment) {
+  return [options = experiment.environment](std::uint64_t seed) {
+    return MakeSynthetic(options, seed);
+  };
+}
+
+std::string Identity(const SyntheticOptions& environment, const std::string& full_spec,
+                     const RunSpec& spec, std::uint64_t seed) {
+  return fmt::format(
+      "codband {} | setting {} users {} models {} rounds {} period {}:{} noise {} arms {} pool {} "
+      "dim {} | {} | seed {} checkpoints {} users recorded {}",
+      kVersion, static_cast<int>(environment.setting), environment.users, environment.models,
+      environment.rounds, environment.period_min, environment.period_max, environment.noise,
+      environment.arms, environment.pool, environment.dim, full_spec, seed, spec.checkpoints,
+      spec.record_users);
+}
+
+// About how long a run takes: a step of the product likelihood costs several times one of the joint
+// likelihood, and both grow with the number of models.
+double RelativeCost(const SyntheticOptions& environment, const std::string& full_spec) {
+  const auto steps = static_cast<double>(environment.users * environment.rounds);
+  if (full_spec.find("likelihood=product") != full_spec.npos) {
+    return steps * (1 + static_cast<double>(environment.models));
+  }
+  if (full_spec.find("likelihood=joint") != full_spec.npos) {
+    return steps * (1 + 0.2 * static_cast<double>(environment.models));
+  }
+  return steps;
+}
+
+Result<std::vector<Job>> PlanJobs(const PaperRecord& record) {
+  std::vector<Job> jobs;
+  for (std::size_t e = 0; e < record.experiments.size(); ++e) {
+    const PaperExperiment& experiment = record.experiments[e];
+    for (std::size_t p = 0; p < record.policies.size(); ++p) {
+      RunSpec spec{.policy = WithPaperSettings(record.policies[p], experiment),
+                   .noise = experiment.environment.noise,
+                   .checkpoints = 150};
+      const auto full_spec = ValidateRun(EnvironmentOf(experiment), spec, record.first_seed);
+      if (!full_spec.ok()) return full_spec.status();
+      for (std::size_t s = 0; s < record.seeds; ++s) {
+        spec.record_users = s == 0 && NeedsUserModels(record, e, p);
+        jobs.push_back({.experiment = e,
+                        .policy = p,
+                        .seed = s,
+                        .spec = spec,
+                        .identity = Identity(experiment.environment, full_spec.value(), spec,
+                                             record.first_seed + s),
+                        .cost = RelativeCost(experiment.environment, full_spec.value())});
+      }
+    }
+  }
+  // The longest first, so that no core is left with a long one at the end.
+  std::ranges::stable_sort(jobs, std::greater{}, &Job::cost);
+  return jobs;
+}
+
+Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t threads,
+                PaperRecord& record) {
+  std::vector<const Job*> open;
+  double open_cost = 0;
+  const auto slot = [&](const Job& job) -> RunResult& {
+    return record.results[job.experiment][job.policy].runs[job.seed];
+  };
+  for (const Job& job : jobs) {
+    if (auto run = store.Load(job.identity)) {
+      slot(job) = *std::move(run);
+    } else {
+      open.push_back(&job);
+      open_cost += job.cost;
+    }
+  }
+  if (open.size() < jobs.size()) {
+    fmt::print(stderr, "{} of {} runs are there already.\n", jobs.size() - open.size(),
+               jobs.size());
+  }
+  Progress progress({.total = static_cast<double>(open.size())});
+  std::mutex mutex;
+  Status failure;
+  ParallelFor(open.size(), threads, [&](std::size_t i) {
+    const Job& job = *open[i];
+    const PaperExperiment& experiment = record.experiments[job.experiment];
+    progress.SetLabel(fmt::format("{} {}", experiment.name, job.spec.policy));
+    // In units of an average run, by cost: the time left is then about right.
+    const double weight = job.cost * static_cast<double>(open.size()) / open_cost;
+    auto run = PlayOne(EnvironmentOf(experiment), job.spec, record.first_seed + job.seed,
+                       [&](double share) { progress.Advance(weight * share); });
+    Status status = run.ok() ? store.Save(job.identity, run.value()) : run.status();
+    if (status.ok()) {
+      slot(job) = std::move(run).value();
+      return;
+    }
+    const std::lock_guard lock(mutex);
+    failure = std::move(status);
+  });
+  return failure;
+}
+
+Status RunPaper(const PaperFlags& flags) {
+  PaperRecord record{.quick = flags.quick};
+  std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  const auto seed = ParseWhole("--seed", flags.seed, 0, std::numeric_limits<std::uint32_t>::max());
+  if (!seed.ok()) return seed.status();
+  record.first_seed = seed.value();
+  record.seeds = flags.quick ? 1 : 5;
+  if (!flags.seeds.empty()) {
+    const auto seeds = ParseWhole("--seeds", flags.seeds, 1, 100'000);
+    if (!seeds.ok()) return seeds.status();
+    record.seeds = seeds.value();
+  }
+  if (!flags.threads.empty()) {
+    const auto parsed = ParseWhole("--threads", flags.threads, 1, 1024);
+    if (!parsed.ok()) return parsed.status();
+    threads = parsed.value();
+  }
+  auto experiments = SelectExperiments(PaperExperiments(flags.quick), flags.rows);
+  if (!experiments.ok()) return experiments.status();
+  record.experiments = std::move(experiments).value();
+  record.policies = flags.policies.empty() ? PaperPolicies() : SplitPolicyList(flags.policies);
+  if (record.policies.empty()) {
+    return Status::InvalidArgument("--policies: none given, expected at least 1");
+  }
+  for (std::size_t e = 0; e < record.experiments.size(); ++e) {
+    std::vector<PolicyResults>& results = record.results.emplace_back();
+    for (const std::string& policy : record.policies) {
+      results.push_back({.spec = policy, .runs = std::vector<RunResult>(record.seeds)});
+    }
+  }
+  const auto jobs = PlanJobs(record);
+  if (!jobs.ok()) return jobs.status();
+  CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out + "/runs"));
+
+  record.command = "codband paper";
+  if (flags.quick) record.command += " --quick";
+  record.command += fmt::format(" --seed {} --seeds {}", record.first_seed, record.seeds);
+  if (!flags.rows.empty()) record.command += " --rows " + flags.rows;
+  if (!flags.policies.empty()) record.command += " --policies " + flags.policies;
+
+  const double start = WallSeconds();
+  CODBAND_RETURN_IF_ERROR(PlayJobs(jobs.value(), RunStore(flags.out + "/runs"), threads, record));
+  record.seconds = WallSeconds() - start;
+  CODBAND_RETURN_IF_ERROR(WritePaperReport(record, flags.out));
+  fmt::print("{}", RegretTable(record).ToText());
+  fmt::print(stderr, "Report: {}/report.html\n", flags.out);
+  return {};
+}
+
+}  // namespace
+
+void AddPaperCommand(CLI::App& app, Status& status) {
+  auto flags = std::make_shared<PaperFlags>();
+  CLI::App* command =
+      app.add_subcommand("paper", "Reproduce the paper's synthetic experiments, with a report");
+  command->footer(std::string(kFooter));
+  command->add_flag("--quick", flags->quick, "Fewer users, rounds and seeds: about a minute");
+  const auto option = [&](const char* name, std::string& target, const char* value,
+                          const char* help) {
+    command->add_option(name, target, help)->type_name(value);
+  };
+  option("--seed", flags->seed, "S", "First seed (default 1)");
+  option("--seeds", flags->seeds, "n", "How many seeds (default 5; 1 with --quick)");
+  option("--rows", flags->rows, "LIST", "Only these experiments (default: all)");
+  option("--policies", flags->policies, "LIST", "Only these policies, or others (default: all)");
+  option("--threads", flags->threads, "n", "Runs at a time (default: one per core)");
+  option("--out", flags->out, "DIR", "Where results go (default out/paper)");
+  command->callback([flags, &status] { status = RunPaper(*flags); });
+}
+
+}  // namespace codband

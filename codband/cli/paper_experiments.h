@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/sim/synthetic.h"
+
+namespace codband {
+
+// One experiment of the paper's synthetic section, with the numbers it published.
+struct PaperExperiment {
+  std::string name;        // "row1", "setting1"
+  std::string title = {};  // for people
+  SyntheticOptions environment;
+  std::map<std::string, double> published = {};  // accumulated regret by policy; empty for figures
+};
+
+// The eight rows of the table (row1 is also Figure 2 (b)) and the two other settings of Figure 2.
+// `quick` keeps their shape with fewer users and rounds; periods shrink as the rounds do.
+std::vector<PaperExperiment> PaperExperiments(bool quick);
+
+// Those named in a comma-separated list; all for an empty one. kInvalidArgument for an unknown
+// name.
+Result<std::vector<PaperExperiment>> SelectExperiments(std::vector<PaperExperiment> all,
+                                                       std::string_view names);
+
+// The policies of the section in the order of its table, then ours.
+std::vector<std::string> PaperPolicies();
+
+// The policy with the settings that the paper used in this experiment: some differ in setting 1. A
+// spec that has parameters of its own is left as it is.
+std::string WithPaperSettings(const std::string& policy, const PaperExperiment& experiment);
+
+}  // namespace codband

@@ -1,0 +1,258 @@
+#include "codband/policy/adts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "codband/linalg/gaussian_posterior.h"
+#include "codband/linalg/packed.h"
+#include "codband/policy/lints.h"
+#include "codband/policy/linucb.h"
+#include "codband/policy/scoring.h"
+#include "codband/policy/streams.h"
+#include "codband/policy/user_table.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kFewestDistances = 6;
+constexpr std::size_t kMostDistances = 256;
+
+// vᵀ S v for a packed symmetric S.
+double Quadratic(std::span<const double> S, std::span<const double> v) {
+  double sum = 0;
+  for (std::size_t j = 0, at = 0; j < v.size(); ++j) {
+    double below = 0;
+    sum += S[at++] * v[j] * v[j];
+    for (std::size_t i = j + 1; i < v.size(); ++i) below += S[at++] * v[i];
+    sum += 2 * below * v[j];
+  }
+  return sum;
+}
+
+struct User {
+  User(const GaussianPosterior& prior, const AdTsOptions& options)
+      : posterior(prior), block(prior.dim()), step(options.step), window(options.window) {}
+
+  GaussianPosterior posterior;          // of the current period
+  std::vector<SufficientStats> blocks;  // the last full blocks, oldest first; at most 2 · window
+  SufficientStats block;                // the one being filled
+  std::vector<double> distances;
+  std::uint32_t restarts = 0;
+  std::size_t step;
+  std::size_t window;
+
+  // Adds an observation; true if it filled a block, and there are two windows to compare.
+  bool Observe(std::span<const double> x, double r) {
+    posterior.Add(x, r);
+    block.Add(x, r);
+    if (block.m() < step) return false;
+    if (blocks.size() < 2 * window) {
+      blocks.push_back(block);
+    } else {
+      std::ranges::rotate(blocks, blocks.begin() + 1);
+      blocks.back() = block;
+    }
+    block.Clear();
+    return blocks.size() == 2 * window;
+  }
+
+  void Restart() {
+    posterior.Clear();
+    blocks.clear();
+    distances.clear();
+    block.Clear();
+    ++restarts;
+  }
+
+  void Save(ByteWriter& out) const {
+    out.U32(restarts);
+    posterior.Save(out);
+    block.Save(out);
+    out.U64(blocks.size());
+    for (const SufficientStats& full : blocks) full.Save(out);
+    out.U64(distances.size());
+    out.Doubles(distances);
+  }
+
+  void Load(ByteReader& in) {
+    restarts = in.U32("number of restarts");
+    posterior.Load(in);
+    block.Load(in);
+    const std::size_t count =
+        in.Count("number of blocks", SufficientStats::SavedBytes(posterior.dim()));
+    if (block.m() >= step || count > 2 * window) {
+      in.Fail("number of blocks",
+              fmt::format("is {} and {} observations, expected at most {} of {}", count, block.m(),
+                          2 * window, step));
+      return;
+    }
+    blocks.assign(count, SufficientStats(posterior.dim()));
+    std::uint64_t observations = block.m();
+    for (SufficientStats& full : blocks) {
+      full.Load(in);
+      observations += full.m();
+      if (full.m() != step) in.Fail("block", fmt::format("has {} observations", full.m()));
+    }
+    const bool all_kept = count < 2 * window;
+    const std::uint64_t known = posterior.stats().m();
+    if (known < observations || known % step != block.m() || (all_kept && known > observations)) {
+      in.Fail("number of observations", fmt::format("is {}, in blocks {}", known, observations));
+    }
+    distances.resize(in.Count("number of distances", sizeof(double)));
+    in.Doubles("distances", distances);
+    const std::uint64_t expected =
+        all_kept ? 0 : std::min<std::uint64_t>(kMostDistances, (known / step) - 2 * window + 1);
+    if (in.ok() && distances.size() != expected) {
+      in.Fail("number of distances", fmt::format("is {}, expected {}", distances.size(), expected));
+    }
+  }
+};
+
+class AdTs final : public Policy {
+ public:
+  AdTs(std::size_t dim, const AdTsOptions& options)
+      : Policy(dim), options_(options), prior_(dim, options.lambda, 1), before_(dim), after_(dim) {}
+
+  bool Forget(UserId user) override { return users_.Erase(user); }
+  std::size_t model_count() const override { return users_.size(); }
+  void SaveState(ByteWriter& out) const override { users_.Save(out); }
+  void LoadState(ByteReader& in) override {
+    users_.Load(in, [&] { return User(prior_, options_); });
+  }
+
+ private:
+  void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
+    const User* found = users_.Find(user);
+    decision.model = user;
+    decision.period = found == nullptr ? 0 : found->restarts;
+    RandomStream random = StreamFor(key, DrawPurpose::kParameter);
+    ChooseByThompsonSampling(found == nullptr ? prior_ : found->posterior, options_.v, random, arms,
+                             decision);
+  }
+
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) override {
+    User& user = users_.FindOrMake(decision.user, [&] { return User(prior_, options_); });
+    if (decision.period < user.restarts) return {};
+    if (!user.Observe(decision.features, reward)) return {};
+
+    before_.Clear();
+    after_.Clear();
+    for (std::size_t i = 0; i < options_.window; ++i) {
+      before_.Add(user.blocks[i]);
+      after_.Add(user.blocks[options_.window + i]);
+    }
+    if (user.distances.size() == kMostDistances) user.distances.erase(user.distances.begin());
+    user.distances.push_back(AdTsDistance(before_, after_, options_.lambda));
+    if (user.distances.size() < kFewestDistances) return {};
+
+    series_ = user.distances;
+    RandomStream random = StreamFor(key, DrawPurpose::kPermutation);
+    if (!CusumDetects(series_, options_.permutations, options_.level, random)) return {};
+    user.Restart();
+    return {.change_detected = true};
+  }
+
+  AdTsOptions options_;
+  GaussianPosterior prior_;
+  UserTable<User> users_;
+  // Scratch of DoLearn.
+  SufficientStats before_;
+  SufficientStats after_;
+  std::vector<double> series_;
+};
+
+ParamInfo Whole(std::string name, std::string help, double max, std::size_t default_value) {
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .min = 1,
+          .max = max,
+          .default_value = static_cast<double>(default_value),
+          .integer = true};
+}
+
+}  // namespace
+
+double AdTsDistance(const SufficientStats& before, const SufficientStats& after, double lambda) {
+  GaussianPosterior first(before.dim(), lambda, 1);
+  GaussianPosterior second(after.dim(), lambda, 1);
+  first.Add(before);
+  second.Add(after);
+  std::vector<double> difference(first.mean().begin(), first.mean().end());
+  double squares = 0;
+  for (std::size_t i = 0; i < difference.size(); ++i) {
+    difference[i] -= second.mean()[i];
+    squares += difference[i] * difference[i];
+  }
+  return lambda * squares +
+         0.5 * (Quadratic(before.S(), difference) + Quadratic(after.S(), difference));
+}
+
+double CusumRange(std::span<const double> series, double mean) {
+  double sum = 0;
+  double low = 0;
+  double high = 0;
+  for (const double value : series) {
+    sum += value - mean;
+    low = std::min(low, sum);
+    high = std::max(high, sum);
+  }
+  return high - low;
+}
+
+bool CusumDetects(std::span<double> series, std::size_t permutations, double level,
+                  RandomStream& random) {
+  const double mean =
+      std::accumulate(series.begin(), series.end(), 0.0) / static_cast<double>(series.size());
+  const double range = CusumRange(series, mean) * (1 - 1e-9);
+  const double most = (1 - level) * static_cast<double>(permutations);
+  std::size_t reached = 0;
+  for (std::size_t p = 0; p < permutations; ++p) {
+    for (std::size_t i = series.size(); i > 1; --i)
+      std::swap(series[i - 1], series[random.Below(i)]);
+    reached += CusumRange(series, mean) >= range;
+    if (static_cast<double>(reached) >= most) return false;
+  }
+  return true;
+}
+
+PolicyInfo AdTsInfo() {
+  const AdTsOptions defaults;
+  ParamInfo v = DrawScaleParam(defaults.v);
+  v.help += " (1 for setting 1)";
+  return {.name = "adts",
+          .summary = "Thompson sampling per user, started afresh when two windows differ",
+          .paper = "Hariri, Mobasher & Burke, IJCAI 2015",
+          .detects_changes = true,
+          .params = {
+              v,
+              LambdaParam(defaults.lambda),
+              Whole("step", "observations between two tests", 100000, defaults.step),
+              Whole("window", "length of each of the two windows, in steps", 1000, defaults.window),
+              Whole("permutations", "random orders that a series is compared with", 1e6,
+                    defaults.permutations),
+              {.name = "level",
+               .help = "quantile of the random orders above which it is a change",
+               .min = 0,
+               .max = 0.999999,
+               .default_value = defaults.level}}};
+}
+
+std::unique_ptr<Policy> MakeAdTs(std::size_t dim, const AdTsOptions& options) {
+  return std::make_unique<AdTs>(dim, options);
+}
+
+std::unique_ptr<Policy> MakeAdTs(const ParamValues& params, const PolicyContext& context) {
+  return MakeAdTs(context.dim, {.v = params.Number("v"),
+                                .lambda = params.Number("lambda"),
+                                .step = params.Integer("step"),
+                                .window = params.Integer("window"),
+                                .permutations = params.Integer("permutations"),
+                                .level = params.Number("level")});
+}
+
+}  // namespace codband
