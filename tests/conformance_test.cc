@@ -145,6 +145,23 @@ TEST_P(ConformanceTest, StaysFiniteOnExtremeFeaturesAndRewards) {
   }
 }
 
+TEST_P(ConformanceTest, UserWithHugeFeaturesComesAndGoes) {
+  TestWorld world(19);
+  const auto policy = MakeOrDie(spec(), world.context());
+  for (int i = 0; i < 120; ++i) world.Step(*policy);
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    std::vector<double> arms = world.Arms();
+    for (double& value : arms) value *= 1e7;
+    const Decision decision = policy->Choose(99, {arms, TestWorld::kDim}, {19, 1000 + i});
+    policy->Learn(decision, 1e6, {19, 1000 + i});
+  }
+  policy->Forget(99);
+  for (int i = 0; i < 120; ++i) world.Step(*policy);
+  const Decision last = policy->Choose(0, {world.Arms(), TestWorld::kDim}, {19, 9});
+  EXPECT_TRUE(std::isfinite(last.mean));
+  EXPECT_TRUE(std::isfinite(last.width));
+}
+
 TEST_P(ConformanceTest, ForgottenUsersLeaveNothingBehind) {
   TestWorld world(17);
   const auto policy = MakeOrDie(spec(), world.context());

@@ -73,7 +73,8 @@ std::vector<PaperExperiment> PaperExperiments(bool quick) {
                                              {"dlinucb", row.dlinucb},
                                              {"club", row.club},
                                              {"sclub", row.sclub},
-                                             {"codband:paper", row.codband}}};
+                                             {"codband:paper", row.codband},
+                                             {"codband:paper,likelihood=joint", row.codband}}};
     experiments.push_back(std::move(experiment));
   }
   experiments.push_back({.name = "setting1",
@@ -112,8 +113,9 @@ Result<std::vector<PaperExperiment>> SelectExperiments(std::vector<PaperExperime
 }
 
 std::vector<std::string> PaperPolicies() {
-  return {"oracle-linucb", "linucb",        "adts",    "dlinucb",       "club",
-          "sclub",         "codband:paper", "codband", "oracle-greedy", "oracle-filter"};
+  return {"oracle-linucb", "linucb",        "adts",          "dlinucb",
+          "club",          "sclub",         "codband:paper", "codband:paper,likelihood=joint",
+          "codband",       "oracle-greedy", "oracle-filter"};
 }
 
 std::string WithPaperSettings(const std::string& policy, const PaperExperiment& experiment) {

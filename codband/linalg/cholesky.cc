@@ -18,9 +18,6 @@ namespace {
 // A downdate divides errors by 1 - xᵀA⁻¹x; below this, fewer than ten good digits would be left.
 constexpr double kDowndateGuard = 1e-6;
 
-// A pivot below -kIndefinite times the largest diagonal element is no rounding error.
-constexpr double kIndefinite = 1e-8;
-
 using StackVector = std::array<double, kMaxDimension>;
 
 // Σ v[i]², one after the other: the same order in the scalar and in the four-lane kernel.
@@ -53,15 +50,10 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(double diagonal, double sca
                                                      std::span<const double> S) {
   CODBAND_DCHECK(S.size() == lower_.size() && diagonal > 0 && scale > 0);
   if (!AllWithin(S, std::numeric_limits<double>::max())) return false;
-  double largest = 0;
   for (std::size_t i = 0; i < lower_.size(); ++i) lower_[i] = scale * S[i];
-  for (std::size_t j = 0; j < dim(); ++j) {
-    Column(j)[0] += diagonal;
-    largest = std::max(largest, std::abs(Column(j)[0]));
-  }
+  for (std::size_t j = 0; j < dim(); ++j) Column(j)[0] += diagonal;
   for (std::size_t j = 0; j < dim(); ++j) {
     const std::span<double> column = Column(j);
-    if (!(column[0] > -kIndefinite * largest)) return false;
     const double pivot = std::sqrt(std::max(column[0], diagonal));
     column[0] = pivot;
     for (std::size_t i = 1; i < column.size(); ++i) column[i] /= pivot;

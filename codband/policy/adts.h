@@ -4,7 +4,7 @@
 #include <span>
 
 #include "codband/base/random.h"
-#include "codband/linalg/sufficient_stats.h"
+#include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/params.h"
 #include "codband/policy/policy.h"
 
@@ -35,8 +35,7 @@ namespace codband {
 // Parameters: v ≥ 0 (0.4; 1 for setting 1), scale of the draw; lambda > 0 (1); step ≥ 1 (50);
 // window ≥ 1 (4, in steps: 200 observations); permutations ≥ 1 (1000); level in [0, 1) (0.95).
 // Cost: O(n d + d²) to choose among n arms; O(d²) to learn, and once in `step` observations O(d³ +
-// permutations · distances). Allocates in that test and while windows fill after a restart, not in
-// between.
+// permutations · distances). Allocates for new users only.
 // Persisted: each user's sums and Cholesky factor, sums of the last 2·window blocks, distances,
 // number of restarts.
 struct AdTsOptions {
@@ -52,8 +51,9 @@ PolicyInfo AdTsInfo();
 std::unique_ptr<Policy> MakeAdTs(std::size_t dim, const AdTsOptions& options);
 std::unique_ptr<Policy> MakeAdTs(const ParamValues& params, const PolicyContext& context);
 
-// The distance between the fits of two sets of observations. O(d³); allocates.
-double AdTsDistance(const SufficientStats& before, const SufficientStats& after, double lambda);
+// The distance between the fits of two sets of observations, (m1 - m2)ᵀ ½(A1 + A2) (m1 - m2).
+// Precondition: of the same dimension and prior, noise variance 1.
+double AdTsDistance(const GaussianPosterior& before, const GaussianPosterior& after);
 
 // The CUSUM range of the series. `mean` is that of the series.
 double CusumRange(std::span<const double> series, double mean);

@@ -51,10 +51,10 @@ double DenseDistance(std::span<const Observation> before, std::span<const Observ
   return (m1 - m2).transpose() * (0.5 * (A1 + A2)) * (m1 - m2);
 }
 
-SufficientStats StatsOf(std::span<const Observation> data) {
-  SufficientStats stats(kDim);
-  for (const Observation& o : data) stats.Add(o.x, o.r);
-  return stats;
+GaussianPosterior FitOf(std::span<const Observation> data) {
+  GaussianPosterior fit(kDim, 0.7, 1);
+  for (const Observation& o : data) fit.Add(o.x, o.r);
+  return fit;
 }
 
 std::string Saved(const Policy& policy) {
@@ -93,8 +93,8 @@ TEST(AdTsTest, DistanceEqualsDenseFormula) {
   const std::span<const Observation> all(data);
   const double expected = DenseDistance(all.first(20), all.last(20), 0.7);
   EXPECT_GT(expected, 1);
-  EXPECT_NEAR(AdTsDistance(StatsOf(all.first(20)), StatsOf(all.last(20)), 0.7), expected, 1e-9);
-  EXPECT_NEAR(AdTsDistance(StatsOf(all), StatsOf(all), 0.7), 0, 1e-9);
+  EXPECT_NEAR(AdTsDistance(FitOf(all.first(20)), FitOf(all.last(20))), expected, 1e-9);
+  EXPECT_NEAR(AdTsDistance(FitOf(all), FitOf(all)), 0, 1e-9);
 }
 
 TEST(AdTsTest, CusumRangeOfAStep) {

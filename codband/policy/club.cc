@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <unordered_map>
@@ -13,180 +12,18 @@
 
 #include "codband/base/check.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/policy/cut_graph.h"
+#include "codband/policy/group_model.h"
 #include "codband/policy/linucb.h"
 #include "codband/policy/scoring.h"
 
 namespace codband {
 namespace {
 
-constexpr std::size_t kWordBits = 64;
-
-constexpr std::size_t WordsFor(std::size_t bits) { return (bits + kWordBits - 1) / kWordBits; }
-constexpr std::uint64_t Bit(std::size_t i) { return std::uint64_t{1} << (i % kWordBits); }
-
-template <typename Visit>
-void ForEachBit(std::uint64_t word, std::size_t k, const Visit& visit) {
-  for (; word != 0; word &= word - 1) {
-    visit(k * kWordBits + static_cast<std::size_t>(std::countr_zero(word)));
-  }
-}
-
-// A complete graph less some edges. Only the cuts are stored, as rows of bits that end with the
-// last cut: a new vertex costs nothing.
-class CutGraph {
- public:
-  std::size_t size() const { return cuts_.size(); }
-  std::size_t degree(std::size_t v) const { return size() - 1 - cut_count_[v]; }
-
-  void AddVertex() {
-    cuts_.emplace_back();
-    cut_count_.push_back(0);
-  }
-
-  // Precondition: a and b are neighbours.
-  void Cut(std::size_t a, std::size_t b) {
-    SetCut(a, b);
-    SetCut(b, a);
-  }
-
-  // The first neighbour at or after `from`, going round. Precondition: v has a neighbour.
-  std::size_t NextNeighbour(std::size_t v, std::size_t from) const {
-    if (from >= size()) from = 0;
-    std::size_t k = from / kWordBits;
-    std::uint64_t word = Neighbours(v, k) & ~(Bit(from) - 1);
-    while (word == 0) {
-      k = k + 1 == WordsFor(size()) ? 0 : k + 1;
-      word = Neighbours(v, k);
-    }
-    return k * kWordBits + static_cast<std::size_t>(std::countr_zero(word));
-  }
-
-  // Whether there is a way from a to b, which are not neighbours. If not, side() is the component
-  // of one of them: the one that takes fewer steps to exhaust.
-  bool Connected(std::size_t a, std::size_t b) {
-    const std::size_t words = WordsFor(size());
-    for (std::size_t k = 0; k < words; ++k) {
-      if ((Neighbours(a, k) & Neighbours(b, k)) != 0) return true;
-    }
-    searches_[0].Start(a, words);
-    searches_[1].Start(b, words);
-    for (std::size_t turn = 0;; turn = 1 - turn) {
-      Search& search = searches_[turn];
-      if (search.pending.empty()) {
-        side_ = turn;
-        return false;
-      }
-      if (Expand(search, &searches_[1 - turn])) return true;
-    }
-  }
-
-  // Precondition: Connected has just returned false, or Flood was called.
-  std::span<const std::uint64_t> side() const { return searches_[side_].seen; }
-
-  // Makes side() the component of v.
-  void Flood(std::size_t v) {
-    side_ = 0;
-    searches_[0].Start(v, WordsFor(size()));
-    while (!searches_[0].pending.empty()) Expand(searches_[0], nullptr);
-  }
-
-  // Precondition: v has no neighbours. Later vertices move down by one.
-  void Erase(std::size_t v) {
-    const auto at = static_cast<std::ptrdiff_t>(v);
-    cuts_.erase(cuts_.begin() + at);
-    cut_count_.erase(cut_count_.begin() + at);
-    for (std::size_t u = 0; u < size(); ++u) {
-      --cut_count_[u];
-      EraseBit(cuts_[u], v);
-    }
-  }
-
-  // The lower triangle, row by row.
-  void Save(ByteWriter& out) const {
-    for (std::size_t v = 0; v < size(); ++v) {
-      for (std::size_t k = 0; k < WordsFor(v); ++k) out.U64(CutWord(v, k) & BelowMask(v, k));
-    }
-  }
-
-  // Precondition: a graph of that many vertices, without cuts.
-  void Load(ByteReader& in) {
-    for (std::size_t v = 0; v < size(); ++v) {
-      for (std::size_t k = 0; k < WordsFor(v) && in.ok(); ++k) {
-        const std::uint64_t word = in.U64("cut edges");
-        if ((word & ~BelowMask(v, k)) != 0) {
-          in.Fail("cut edges", fmt::format("of vertex {} go beyond it", v));
-          return;
-        }
-        ForEachBit(word, k, [&](std::size_t u) { Cut(v, u); });
-      }
-    }
-  }
-
- private:
-  // The vertices reached from one, and those of them whose neighbours were not yet looked at.
-  struct Search {
-    std::vector<std::uint64_t> seen;
-    std::vector<std::size_t> pending;
-
-    void Start(std::size_t v, std::size_t words) {
-      seen.assign(words, 0);
-      seen[v / kWordBits] |= Bit(v);
-      pending.assign(1, v);
-    }
-  };
-
-  // Looks at the neighbours of one pending vertex; true if the other search has seen one of them.
-  bool Expand(Search& search, const Search* other) const {
-    const std::size_t v = search.pending.back();
-    search.pending.pop_back();
-    for (std::size_t k = 0; k < search.seen.size(); ++k) {
-      const std::uint64_t fresh = Neighbours(v, k) & ~search.seen[k];
-      if (other != nullptr && (fresh & other->seen[k]) != 0) return true;
-      search.seen[k] |= fresh;
-      ForEachBit(fresh, k, [&](std::size_t u) { search.pending.push_back(u); });
-    }
-    return false;
-  }
-
-  std::uint64_t CutWord(std::size_t v, std::size_t k) const {
-    return k < cuts_[v].size() ? cuts_[v][k] : 0;
-  }
-
-  // The bits of word k that stand for vertices below v.
-  static std::uint64_t BelowMask(std::size_t v, std::size_t k) {
-    if (v >= (k + 1) * kWordBits) return ~std::uint64_t{0};
-    return v <= k * kWordBits ? 0 : Bit(v) - 1;
-  }
-
-  std::uint64_t Neighbours(std::size_t v, std::size_t k) const {
-    const std::uint64_t others = k == v / kWordBits ? ~Bit(v) : ~std::uint64_t{0};
-    return BelowMask(size(), k) & others & ~CutWord(v, k);
-  }
-
-  void SetCut(std::size_t a, std::size_t b) {
-    if (cuts_[a].size() <= b / kWordBits) cuts_[a].resize(b / kWordBits + 1);
-    cuts_[a][b / kWordBits] |= Bit(b);
-    ++cut_count_[a];
-  }
-
-  static void EraseBit(std::vector<std::uint64_t>& row, std::size_t v) {
-    for (std::size_t k = v / kWordBits; k < row.size(); ++k) {
-      const std::uint64_t keep = k == v / kWordBits ? Bit(v) - 1 : 0;
-      const std::uint64_t carry = k + 1 < row.size() ? row[k + 1] << (kWordBits - 1) : 0;
-      row[k] = (row[k] & keep) | (((row[k] >> 1) | carry) & ~keep);
-    }
-  }
-
-  std::vector<std::vector<std::uint64_t>> cuts_;
-  std::vector<std::size_t> cut_count_;
-  std::array<Search, 2> searches_;
-  std::size_t side_ = 0;
-};
-
 struct Component {
   ModelId id;
   std::size_t members;
-  GaussianPosterior posterior;  // of all observations of the members
+  GroupModel model;  // of all observations of the members
 };
 
 struct User {
@@ -199,14 +36,17 @@ struct User {
 class Club final : public Policy {
  public:
   Club(std::size_t dim, const ClubOptions& options)
-      : Policy(dim), options_(options), prior_(dim, options.lambda, 1), total_(prior_) {}
+      : Policy(dim),
+        options_(options),
+        prior_(dim, options.lambda, 1),
+        total_(prior_),
+        moved_(dim) {}
 
   bool Forget(UserId user) override {
     const auto found = index_.find(user);
     if (found == index_.end()) return false;
     const std::size_t at = found->second;
     while (graph_.degree(at) > 0) CutEdge(at, graph_.NextNeighbour(at, 0));
-    total_.Remove(users_[at].ridge.stats());
     components_.erase(users_[at].component->id);
     graph_.Erase(at);
     users_.erase(users_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -214,6 +54,10 @@ class Club final : public Policy {
     for (std::size_t i = at; i < users_.size(); ++i) index_[users_[i].id] = i;
     for (User& other : users_) other.cursor -= other.cursor > at;
     RefreshEstimates(at);
+    moved_.Clear();
+    for (const User& other : users_) moved_.Add(other.ridge.stats());
+    total_.Clear();
+    total_.Add(moved_);
     return true;
   }
 
@@ -225,7 +69,7 @@ class Club final : public Policy {
     out.U64(components_.size());
     for (const auto& [id, component] : components_) {
       out.U64(id);
-      component.posterior.Save(out);
+      component.model.Save(out);
     }
     out.U64(users_.size());
     for (const User& user : users_) {
@@ -257,7 +101,7 @@ class Club final : public Policy {
     }
     const Component& component = *users_[found->second].component;
     decision.model = component.id;
-    ChooseByUpperBound(component.posterior, options_.alpha, arms, decision);
+    ChooseByUpperBound(component.model.posterior(), options_.alpha, arms, decision);
   }
 
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
@@ -266,7 +110,7 @@ class Club final : public Policy {
     const std::size_t at = entry->second;
     User& user = users_[at];
     user.ridge.Add(decision.features, reward);
-    user.component->posterior.Add(decision.features, reward);
+    user.component->model.Add(decision.features, reward);
     total_.Add(decision.features, reward);
     RefreshEstimate(at);
     TestEdges(at);
@@ -276,10 +120,10 @@ class Club final : public Policy {
   // A new user has an edge to everybody, so that everybody is connected.
   void Join(UserId user) {
     if (components_.empty()) {
-      MakeComponent().posterior = total_;
+      MakeComponent().model.Reset(total_);
     } else if (components_.size() > 1) {
       Component& all = components_.begin()->second;
-      all.posterior = total_;
+      all.model.Reset(total_);
       all.members = users_.size();
       for (User& other : users_) other.component = &all;
       components_.erase(std::next(components_.begin()), components_.end());
@@ -329,10 +173,10 @@ class Club final : public Policy {
   void SplitOff(std::size_t inside, std::size_t outside) {
     Component& rest = *users_[outside].component;
     Component& part = MakeComponent();
-    SufficientStats moved(dim());
+    moved_.Clear();
     for (std::size_t k = 0; k < graph_.side().size(); ++k) {
       ForEachBit(graph_.side()[k], k, [&](std::size_t i) {
-        moved.Add(users_[i].ridge.stats());
+        moved_.Add(users_[i].ridge.stats());
         users_[i].component = &part;
         ++part.members;
       });
@@ -340,20 +184,24 @@ class Club final : public Policy {
     rest.members -= part.members;
     // A user alone is exactly on the user's own model.
     if (part.members == 1) {
-      part.posterior = users_[inside].ridge;
+      part.model.Reset(users_[inside].ridge);
     } else {
-      part.posterior.Add(moved);
+      part.model.Reset(moved_);
     }
     if (rest.members == 1) {
-      rest.posterior = users_[outside].ridge;
-    } else {
-      rest.posterior.Remove(moved);
+      rest.model.Reset(users_[outside].ridge);
+    } else if (!rest.model.Remove(moved_)) {
+      moved_.Clear();
+      for (const User& user : users_) {
+        if (user.component == &rest) moved_.Add(user.ridge.stats());
+      }
+      rest.model.Reset(moved_);
     }
   }
 
   Component& MakeComponent() {
     const ModelId id = next_component_++;
-    return components_.emplace(id, Component{.id = id, .members = 0, .posterior = prior_})
+    return components_.emplace(id, Component{.id = id, .members = 0, .model = GroupModel(prior_)})
         .first->second;
   }
 
@@ -380,17 +228,16 @@ class Club final : public Policy {
 
   void LoadComponents(ByteReader& in) {
     components_.clear();
-    const std::size_t count =
-        in.Count("number of components", GaussianPosterior::SavedBytes(dim()));
+    const std::size_t count = in.Count("number of components", GroupModel::SavedBytes(dim()));
     for (std::size_t c = 0; c < count && in.ok(); ++c) {
       const ModelId id = in.U64("component");
       const auto [entry, is_new] =
-          components_.emplace(id, Component{.id = id, .members = 0, .posterior = prior_});
+          components_.emplace(id, Component{.id = id, .members = 0, .model = GroupModel(prior_)});
       if (!is_new || id >= next_component_) {
         in.Fail("component",
                 fmt::format("{} appears twice, or is not below {}", id, next_component_));
       }
-      entry->second.posterior.Load(in);
+      entry->second.model.Load(in);
     }
   }
 
@@ -435,7 +282,7 @@ class Club final : public Policy {
           }
         });
       }
-      if (component.posterior.stats().m() != sum) {
+      if (component.model.observations() != sum) {
         in.Fail("component", "has other observations than its users");
       }
     }
@@ -458,6 +305,7 @@ class Club final : public Policy {
   // The estimate θ̂ and the bound CB of each user, next to each other for TestEdges.
   std::vector<double> means_;
   std::vector<double> bounds_;
+  SufficientStats moved_;  // scratch
 };
 
 }  // namespace

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 
+#include "codband/base/bytes.h"
 #include "codband/policy/params.h"
 #include "codband/policy/policy.h"
 
@@ -32,11 +37,13 @@ namespace codband {
 // Cost, for N users: O(n d²) to choose among n arms; to learn O(d² + checks · d). Cutting an edge
 // costs O(N/64) as long as its ends have a common neighbour, else a search from both ends in turn
 // that stops where they meet or when the smaller side is exhausted: O(min(side) · N/64); a
-// component that splits in two costs O(d²) for each user of that side and O(d³). Memory beside the
-// models: one bit for each two users, N²/8 bytes at most, only as far as edges are cut (12 MB for
-// 10,000 users, 1.2 GB for 100,000). Allocates for new users, and where components split.
-// Forget is exact: the edges among the others never depended on the user; those that the user held
-// together fall apart (the choice of edges to test next, with more than `checks`, may differ).
+// component that splits in two costs O(d²) for each user of that side and O(d³). Allocates for new
+// users, and where edges are cut and components split. Memory beside the models: one bit for each
+// two users, N²/8 bytes at most, only as far as edges are cut (12 MB for 10,000 users, 1.2 GB for
+// 100,000).
+// Forget, O(N d²), is exact: the edges among the others never depended on the user, and those whom
+// the user held together fall apart. (Which edges are tested next, where they are more than
+// `checks`, may differ.)
 // Persisted: each user's sums and Cholesky factor, each component's, those of all data; the cuts.
 struct ClubOptions {
   double alpha = 0.3;

@@ -183,7 +183,7 @@ TEST(ClubTest, ComponentsEqualThoseOfAPlainGraphBeyondOneWord) { CompareWithPlai
 
 TEST(ClubTest, EqualsUniformLinUcbIfNoEdgeIsCut) {
   const auto policy = MakeClub(kDim, {.alpha = 0.6, .alpha2 = 1e6});
-  const auto uniform = MakePolicy("uniform-linucb", {.dim = kDim, .noise = {}});
+  const auto uniform = MakePolicy("uniform-linucb", {.dim = kDim});
   ASSERT_TRUE(uniform.ok());
   const auto mine = Play(*policy, 20, 0, 1000);
   const auto theirs = Play(*uniform.value(), 20, 0, 1000);
@@ -250,6 +250,28 @@ TEST(ClubTest, ForgetEqualsNeverHavingSeenTheUser) {
     const Visit visit = VisitAt(0, 30);
     const Decision newcomer = policy->Choose(1000, {visit.arms, kDim}, {});
     EXPECT_NEAR(newcomer.width, std::sqrt(without.ModelOf(1000).Variance(newcomer.features)), 1e-9);
+  }
+}
+
+TEST(ClubTest, AUserOfAnotherScaleLeavesNoRounding) {
+  const auto policy = MakeClub(kDim, {.alpha2 = 1e30});
+  PlainClub without({.alpha2 = 1e30});
+  for (std::size_t t = 0; t < 200; ++t) {
+    const Visit visit = VisitAt(t, 10);
+    Decision decision{.user = visit.user,
+                      .features = {visit.arms.begin(), visit.arms.begin() + kDim}};
+    policy->Learn(decision, visit.noise, {});
+    without.Learn(decision, visit.noise);
+    decision.user = 77;
+    for (double& feature : decision.features) feature *= 1e10;
+    policy->Learn(decision, visit.noise, {});
+  }
+  ASSERT_EQ(policy->model_count(), 1);
+  EXPECT_TRUE(policy->Forget(77));
+  const GaussianPosterior model = without.ModelOf(0);
+  for (const UserId user : {0, 1000}) {
+    const Decision decision = policy->Choose(user, {VisitAt(0, 10).arms, kDim}, {});
+    EXPECT_NEAR(decision.width, std::sqrt(model.Variance(decision.features)), 1e-9);
   }
 }
 

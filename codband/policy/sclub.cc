@@ -13,6 +13,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/club.h"
+#include "codband/policy/group_model.h"
 #include "codband/policy/linucb.h"
 #include "codband/policy/scoring.h"
 #include "codband/policy/user_table.h"
@@ -32,7 +33,7 @@ struct Member {
 
 struct Cluster {
   ModelId id;
-  GaussianPosterior posterior;     // of all observations of the members
+  GroupModel model;                // of all observations of the members
   std::vector<double> phase_mean;  // θ̃: the estimate at the start of the phase
   std::uint64_t phase_served = 0;  // T̃: from how many observations
   std::set<Member> members = {};   // so that the extreme frequencies are at the ends
@@ -40,11 +41,11 @@ struct Cluster {
   std::size_t place = 0;           // among all clusters
   std::size_t cursor = 0;          // the place of the next one to be compared with; may be vacant
 
-  std::uint64_t served() const { return posterior.stats().m(); }
+  std::uint64_t served() const { return model.observations(); }
   bool is_checked() const { return !members.empty() && checked == members.size(); }
 
   void StartPhase() {
-    std::ranges::copy(posterior.mean(), phase_mean.begin());
+    std::ranges::copy(model.posterior().mean(), phase_mean.begin());
     phase_served = served();
   }
 };
@@ -102,7 +103,7 @@ class SClub final : public Policy {
     out.U64(clusters_.size());
     for (const auto& cluster : clusters_) {
       out.U64(cluster->id);
-      cluster->posterior.Save(out);
+      cluster->model.Save(out);
       out.Doubles(cluster->phase_mean);
       out.U64(cluster->phase_served);
       out.U64(cluster->cursor);
@@ -142,7 +143,7 @@ class SClub final : public Policy {
     if (phase_ > kLastPhase || phase_left_ > std::uint64_t{1} << phase_) {
       in.Fail("phase", fmt::format("{} has {} observations left", phase_, phase_left_));
     }
-    const std::size_t count = in.Count("number of clusters", GaussianPosterior::SavedBytes(dim()));
+    const std::size_t count = in.Count("number of clusters", GroupModel::SavedBytes(dim()));
     std::set<ModelId> ids;
     std::uint64_t served = 0;
     for (std::size_t c = 0; c < count && in.ok(); ++c) {
@@ -167,7 +168,7 @@ class SClub final : public Policy {
     const User* found = users_.Find(user);
     const Cluster& cluster = found == nullptr ? *first_ : *found->cluster;
     decision.model = cluster.id;
-    ChooseByUpperBound(cluster.posterior, options_.alpha, arms, decision);
+    ChooseByUpperBound(cluster.model.posterior(), options_.alpha, arms, decision);
   }
 
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
@@ -182,7 +183,7 @@ class SClub final : public Policy {
     ++node.value().served;
     user.cluster->members.insert(std::move(node));
     user.ridge.Add(decision.features, reward);
-    user.cluster->posterior.Add(decision.features, reward);
+    user.cluster->model.Add(decision.features, reward);
     if (ShouldSplit(user)) Split(decision.user, user);
     if (user.checked_phase != phase_) {
       user.checked_phase = phase_;
@@ -230,7 +231,7 @@ class SClub final : public Policy {
     Cluster& old = *user.cluster;
     Cluster& own = MakeCluster();
     own.members.insert(old.members.extract({user.ridge.stats().m(), id}));
-    own.posterior = user.ridge;
+    own.model.Reset(user.ridge);
     user.cluster = &own;
     if (user.checked_phase == phase_) {
       --old.checked;
@@ -244,9 +245,11 @@ class SClub final : public Policy {
   // own model.
   void TakeOut(Cluster& cluster, const SufficientStats& data) {
     if (cluster.members.size() == 1) {
-      cluster.posterior = users_.Find(cluster.members.begin()->user)->ridge;
-    } else {
-      cluster.posterior.Remove(data);
+      cluster.model.Reset(users_.Find(cluster.members.begin()->user)->ridge);
+    } else if (!cluster.model.Remove(data)) {
+      SufficientStats sum(dim());
+      for (const Member& member : cluster.members) sum.Add(users_.Find(member.user)->ridge.stats());
+      cluster.model.Reset(sum);
     }
   }
 
@@ -288,7 +291,7 @@ class SClub final : public Policy {
     for (const Member& member : from.members) users_.Find(member.user)->cluster = &into;
     into.members.merge(from.members);
     into.checked += from.checked;
-    into.posterior.Add(from.posterior.stats());
+    into.model.Add(from.model);
     into.StartPhase();
     Remove(from);
     Refresh(into);
@@ -296,18 +299,27 @@ class SClub final : public Policy {
   }
 
   Cluster& MakeCluster() {
-    auto cluster = std::make_unique<Cluster>(Cluster{
-        .id = next_cluster_++, .posterior = prior_, .phase_mean = std::vector<double>(dim())});
-    cluster->place = clusters_.size();
-    clusters_.push_back(std::move(cluster));
-    Refresh(*clusters_.back());
-    return *clusters_.back();
+    if (spare_.empty()) {
+      spare_.push_back(std::make_unique<Cluster>(
+          Cluster{.id = 0, .model = GroupModel(prior_), .phase_mean = std::vector<double>(dim())}));
+    }
+    clusters_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+    Cluster& cluster = *clusters_.back();
+    cluster.id = next_cluster_++;
+    cluster.place = clusters_.size() - 1;
+    Refresh(cluster);
+    return cluster;
   }
 
-  // The last cluster takes the place.
+  // Precondition: no members. The last cluster takes the place.
   void Remove(Cluster& cluster) {
     const std::size_t place = cluster.place;
-    clusters_[place] = std::move(clusters_.back());
+    cluster.model.Reset(prior_);  // what was forgotten must not linger in a spare cluster
+    cluster.StartPhase();
+    cluster.checked = cluster.cursor = 0;
+    spare_.push_back(std::move(clusters_[place]));
+    if (place + 1 < clusters_.size()) clusters_[place] = std::move(clusters_.back());
     clusters_.pop_back();
     if (place == clusters_.size()) return;
     clusters_[place]->place = place;
@@ -318,7 +330,7 @@ class SClub final : public Policy {
   void Refresh(const Cluster& cluster) {
     means_.resize(clusters_.size() * dim());
     radii_.resize(clusters_.size());
-    std::ranges::copy(cluster.posterior.mean(),
+    std::ranges::copy(cluster.model.posterior().mean(),
                       means_.begin() + static_cast<std::ptrdiff_t>(cluster.place * dim()));
     radii_[cluster.place] = cluster.is_checked()
                                 ? options_.alpha_theta / 2 * EstimateSpread(cluster.served())
@@ -327,7 +339,7 @@ class SClub final : public Policy {
 
   void LoadCluster(ByteReader& in, Cluster& cluster) {
     cluster.id = in.U64("cluster");
-    cluster.posterior.Load(in);
+    cluster.model.Load(in);
     in.Doubles("estimate at the start of the phase", cluster.phase_mean);
     cluster.phase_served = in.U64("observations at the start of the phase");
     cluster.cursor = in.U64("next cluster to compare with");
@@ -357,6 +369,7 @@ class SClub final : public Policy {
   std::uint64_t served_ = 0;  // observations of all users
   ModelId next_cluster_ = kFirstCluster;
   std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<std::unique_ptr<Cluster>> spare_;  // removed ones, to be used again
   // The estimate and the reach ½ α_θ F(T) of each cluster, by place; -∞ if not checked.
   std::vector<double> means_;
   std::vector<double> radii_;

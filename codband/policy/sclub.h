@@ -40,7 +40,7 @@ namespace codband {
 // Cost: O(n d²) to choose among n arms; to learn O(d² + log N + min(K, checks) · d) for N users in
 // K clusters, where most comparisons end after a few features. A split or merger O(d³), and for
 // each user moved, those of the smaller cluster, O(log N). The start of a phase O(K d). Allocates
-// for new users and clusters only.
+// for new users, and for more clusters than there ever were.
 // Forget: the user's data leaves all sums, estimates and frequencies. Splits and mergers that the
 // user took part in stay.
 // Persisted: each user's and each cluster's sums and Cholesky factor, each cluster's members and

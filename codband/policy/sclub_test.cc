@@ -222,7 +222,7 @@ TEST(SClubTest, ClustersEqualThoseOfAPlainImplementation) {
 
 TEST(SClubTest, EqualsUniformLinUcbIfNothingSplits) {
   const auto policy = MakeSClub(kDim, {.alpha = 0.6, .alpha_theta = 1e6, .alpha_p = 1e6});
-  const auto uniform = MakePolicy("uniform-linucb", {.dim = kDim, .noise = {}});
+  const auto uniform = MakePolicy("uniform-linucb", {.dim = kDim});
   ASSERT_TRUE(uniform.ok());
   const auto mine = Play(*policy, 20, 0, 1000);
   const auto theirs = Play(*uniform.value(), 20, 0, 1000);
@@ -324,6 +324,25 @@ TEST(SClubTest, ForgetTakesTheDataOut) {
     EXPECT_EQ(policy->Choose(1, {std::vector<double>(kDim, 1), kDim}, {}).mean, 0);
     Play(*policy, 12, 0, 100);
   }
+}
+
+TEST(SClubTest, AUserOfAnotherScaleLeavesNoRounding) {
+  const auto policy = MakeSClub(kDim, {.alpha_theta = 1e30, .alpha_p = 1e30});
+  GaussianPosterior others(kDim, 0.1, 1);
+  for (std::size_t t = 0; t < 200; ++t) {
+    const Visit visit = VisitAt(t, 10);
+    Decision decision{.user = visit.user,
+                      .features = {visit.arms.begin(), visit.arms.begin() + kDim}};
+    policy->Learn(decision, visit.noise, {});
+    others.Add(decision.features, visit.noise);
+    decision.user = 77;
+    for (double& feature : decision.features) feature *= 1e10;
+    policy->Learn(decision, visit.noise, {});
+  }
+  ASSERT_EQ(policy->model_count(), 1);
+  EXPECT_TRUE(policy->Forget(77));
+  const Decision decision = policy->Choose(0, {VisitAt(0, 10).arms, kDim}, {});
+  EXPECT_NEAR(decision.width, std::sqrt(others.Variance(decision.features)), 1e-9);
 }
 
 TEST(SClubTest, SaveLoadContinueEqualsAnUninterruptedRun) {
