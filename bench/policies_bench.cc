@@ -56,14 +56,11 @@ void Step(benchmark::State& state, const std::string& spec) {
 }
 
 void RegisterAll() {
-  for (const PolicyInfo* info : RegisteredPolicies()) {
-    std::vector<std::string> specs = {info->name};
-    for (const Preset& preset : info->presets) specs.push_back(info->name + ":" + preset.name);
-    if (info->name == "codband") specs.push_back("codband:paper,likelihood=joint");
-    for (const std::string& spec : specs) {
-      benchmark::RegisterBenchmark(("Step/" + spec).c_str(),
-                                   [spec](benchmark::State& state) { Step(state, spec); });
-    }
+  std::vector<std::string> specs = RegisteredSpecs();
+  specs.push_back("codband:paper,likelihood=joint");
+  for (const std::string& spec : specs) {
+    benchmark::RegisterBenchmark(("Step/" + spec).c_str(),
+                                 [spec](benchmark::State& state) { Step(state, spec); });
   }
 }
 

@@ -12,11 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace codband;
   constexpr std::size_t kDim = 2;
   static const std::vector<std::string> specs = [] {
-    std::vector<std::string> names;
-    for (const PolicyInfo* info : RegisteredPolicies()) {
-      if (!info->knows_truth) names.push_back(info->name);
-    }
-    return names;
+    std::vector<std::string> learners = RegisteredSpecs();
+    std::erase_if(learners,
+                  [](const std::string& spec) { return FindPolicy(spec).value()->knows_truth; });
+    return learners;
   }();
   if (size == 0) return 0;
   // The first byte names the policy, the rest is its state, without an envelope: a checksum would

@@ -68,7 +68,8 @@ TEST_P(AllocationTest, ASettledPopulationIsServedWithoutAllocating) {
   EXPECT_EQ(allocations - before, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPolicy, AllocationTest, testing::ValuesIn(EverySpec()), NameOfSpec);
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, AllocationTest, testing::ValuesIn(RegisteredSpecs()),
+                         NameOfSpec);
 
 }  // namespace
 }  // namespace codband

@@ -137,6 +137,12 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
   }
 }
 
+TEST_F(CliTest, FullStandardOutputIsAnError) {
+  const Outcome outcome = Run("policies >/dev/full");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("standard output"), std::string::npos) << outcome.err;
+}
+
 TEST_F(CliTest, UnwritableOutputIsRefusedBeforeAnyWork) {
   const Outcome outcome = Run("simulate --rounds 100000000 --out /proc/nothing");
   EXPECT_NE(outcome.exit_code, 0);
@@ -208,7 +214,7 @@ TEST_F(CliTest, PaperKilledHalfwayGoesOnToTheSameNumbers) {
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     _exit(127);
   }
-  while (CountFiles(killed + "/runs") < 2) usleep(2000);
+  for (int i = 0; i < 30'000 && CountFiles(killed + "/runs") < 2; ++i) usleep(2000);
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
@@ -250,7 +256,9 @@ TEST_F(CliTest, PaperRefusesBadInputBeforeAnyWork) {
       {"--seeds 0", "--seeds = '0', expected a whole number from 1"},
       {"--rows row1,row9", "--rows: 'row9' is unknown; there are row1, row2"},
       {"--policies linucb,nosuch", "policy 'nosuch' is unknown"},
+      {"--policies linucb,linucb:alpha=0.6", "'linucb' and 'linucb:alpha=0.6' are the same"},
       {"--out /proc/nothing", "/proc/nothing"},
+      {"--out ''", "name of the directory is empty"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome =

@@ -162,6 +162,20 @@ TEST_P(ConformanceTest, UserWithHugeFeaturesComesAndGoes) {
   EXPECT_TRUE(std::isfinite(last.width));
 }
 
+TEST_P(ConformanceTest, RewardsMayArriveAfterTheUserWasForgotten) {
+  TestWorld world(20);
+  const auto policy = MakeOrDie(spec(), world.context());
+  for (int i = 0; i < 700; ++i) world.Step(*policy);  // long enough for changes to be noticed
+  std::vector<Decision> pending;
+  for (UserId user = 0; user < TestWorld::kUsers; ++user) {
+    pending.push_back(policy->Choose(user, {world.Arms(), TestWorld::kDim}, {20, user}));
+    policy->Forget(user);
+  }
+  for (const Decision& decision : pending) policy->Learn(decision, 0.5, {20, 77});
+  const auto restored = DecodeState(EncodeState(*policy), world.context());
+  ASSERT_TRUE(restored.ok()) << restored.status().ToString();
+}
+
 TEST_P(ConformanceTest, ForgottenUsersLeaveNothingBehind) {
   TestWorld world(17);
   const auto policy = MakeOrDie(spec(), world.context());
@@ -202,7 +216,8 @@ TEST_P(ConformanceTest, LearnsToBeBetterThanChance) {
   EXPECT_GT(gained, by_chance + 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPolicy, ConformanceTest, testing::ValuesIn(EverySpec()), NameOfSpec);
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, ConformanceTest, testing::ValuesIn(RegisteredSpecs()),
+                         NameOfSpec);
 
 }  // namespace
 }  // namespace codband

@@ -49,7 +49,7 @@ TEST_P(GoldenTest, RunEqualsItsTrace) {
   EXPECT_EQ(golden.value(), trace);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPolicy, GoldenTest, testing::ValuesIn(EverySpec()), NameOfSpec);
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, GoldenTest, testing::ValuesIn(RegisteredSpecs()), NameOfSpec);
 
 }  // namespace
 }  // namespace codband

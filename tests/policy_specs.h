@@ -10,16 +10,6 @@
 
 namespace codband {
 
-// Every registered policy, with each of its presets: what the batteries run over.
-inline std::vector<std::string> EverySpec() {
-  std::vector<std::string> specs;
-  for (const PolicyInfo* info : RegisteredPolicies()) {
-    specs.push_back(info->name);
-    for (const Preset& preset : info->presets) specs.push_back(info->name + ":" + preset.name);
-  }
-  return specs;
-}
-
 // A spec as part of a file name or of a test name.
 inline std::string SpecAsName(std::string spec, char separator) {
   std::replace_if(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -68,7 +69,9 @@ Result<std::string> ReadFile(const std::filesystem::path& path) {
 
 Status WriteFileDurably(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::path temporary = path;
-  temporary += fmt::format(".tmp{}", ::getpid());
+  // No two calls, in this process or another, use the same name at the same time.
+  static std::atomic<unsigned> counter = 0;
+  temporary += fmt::format(".tmp{}.{}", ::getpid(), counter++);
   const auto write = [&]() -> Status {
     FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (fd.get() < 0) return FromErrno("create", temporary);

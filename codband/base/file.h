@@ -12,8 +12,7 @@ namespace codband {
 Result<std::string> ReadFile(const std::filesystem::path& path);
 
 // Replaces the file as a whole: written beside it, synced, then renamed over it, so that a crash
-// leaves the old content or the new, never a mixture. kIoError has the path and the reason; the
-// old file is then untouched.
+// leaves the old content or the new, never a mixture. kIoError has the path and the reason.
 Status WriteFileDurably(const std::filesystem::path& path, std::string_view content);
 
 // Makes sure that `path` is a directory in which files can be created; parents are created too.

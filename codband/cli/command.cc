@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
+#include <thread>
 
 namespace codband {
 
@@ -24,6 +27,20 @@ Result<double> ParseReal(std::string_view flag, std::string_view text) {
     return Status::InvalidArgument(fmt::format("{} = '{}', expected a number", flag, text));
   }
   return value;
+}
+
+Status RunFlags::Parse(std::uint64_t& first_seed, std::size_t& seed_count,
+                       std::size_t& thread_count) const {
+  if (!seed.empty()) {
+    CODBAND_RETURN_IF_ERROR(Assign(
+        ParseWhole("--seed", seed, 0, std::numeric_limits<std::uint32_t>::max()), first_seed));
+  }
+  if (!seeds.empty()) {
+    CODBAND_RETURN_IF_ERROR(Assign(ParseWhole("--seeds", seeds, 1, 100'000), seed_count));
+  }
+  thread_count = std::max(1U, std::thread::hardware_concurrency());
+  if (threads.empty()) return {};
+  return Assign(ParseWhole("--threads", threads, 1, 1024), thread_count);
 }
 
 Result<OutputFormat> ParseFormat(std::string_view text) {

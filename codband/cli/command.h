@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "codband/base/status.h"
 
@@ -24,6 +25,24 @@ void AddPoliciesCommand(CLI::App& app, Status& status);
 Result<std::size_t> ParseWhole(std::string_view flag, std::string_view text, std::size_t min,
                                std::size_t max);
 Result<double> ParseReal(std::string_view flag, std::string_view text);
+
+// Stores what was parsed, or passes on what was wrong.
+template <typename T>
+Status Assign(Result<T> parsed, T& target) {
+  if (!parsed.ok()) return parsed.status();
+  target = std::move(parsed).value();
+  return {};
+}
+
+// The flags --seed, --seeds and --threads, as typed; empty means not given.
+struct RunFlags {
+  std::string seed;
+  std::string seeds;
+  std::string threads;
+
+  // Overwrites what was given; `threads` becomes the number of cores if it was not.
+  Status Parse(std::uint64_t& first_seed, std::size_t& seed_count, std::size_t& thread_count) const;
+};
 
 // The formats that results are printed in.
 enum class OutputFormat { kTable, kJson, kCsv };

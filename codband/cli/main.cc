@@ -63,6 +63,9 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitBadInput;
   }
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    status = Status::IoError("standard output cannot be written");
+  }
   if (!status.ok()) {
     const std::string command = app.get_subcommands().front()->get_name();
     fmt::print(stderr, "codband {}: {}\nTry 'codband {} --help'.\n", command, status.message(),

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
-#include <thread>
 
 #include "codband/base/clock.h"
 #include "codband/base/file.h"
@@ -24,11 +24,9 @@ namespace {
 
 struct PaperFlags {
   bool quick = false;
-  std::string seed = "1";
-  std::string seeds;
+  RunFlags runs;
   std::string rows;
   std::string policies;
-  std::string threads;
   std::string out = "out/paper";
 };
 
@@ -42,10 +40,14 @@ like and start the same command again, it goes on where it was.
 
 Examples:
   codband paper --quick                          the same shape in about a minute
-  codband paper --out results/paper              everything, five seeds: an hour on two cores
+  codband paper --out results/paper              everything, five seeds: half an hour on two cores
   codband paper --rows row1,row4 --policies codband,codband:paper,dlinucb --seeds 10
 
 Rows: row1 … row8 of the table (row1 is also Figure 2 (b)), setting1 and setting3 of Figure 2.)";
+
+// Raised when any policy or the environment behaves differently (golden traces change), so that
+// runs kept from before are not taken for those of today.
+constexpr int kResultsVersion = 1;
 
 // One run to be played or found on disk.
 struct Job {
@@ -66,12 +68,13 @@ MakeEnvironment EnvironmentOf(const PaperExperiment& experiment) {
 std::string Identity(const SyntheticOptions& environment, const std::string& full_spec,
                      const RunSpec& spec, std::uint64_t seed) {
   return fmt::format(
-      "codband {} | setting {} users {} models {} rounds {} period {}:{} noise {} arms {} pool {} "
+      "codband {} results {} | setting {} users {} models {} rounds {} period {}:{} noise {} arms "
+      "{} pool {} "
       "dim {} | {} | seed {} checkpoints {} users recorded {}",
-      kVersion, static_cast<int>(environment.setting), environment.users, environment.models,
-      environment.rounds, environment.period_min, environment.period_max, environment.noise,
-      environment.arms, environment.pool, environment.dim, full_spec, seed, spec.checkpoints,
-      spec.record_users);
+      kVersion, kResultsVersion, static_cast<int>(environment.setting), environment.users,
+      environment.models, environment.rounds, environment.period_min, environment.period_max,
+      environment.noise, environment.arms, environment.pool, environment.dim, full_spec, seed,
+      spec.checkpoints, spec.record_users);
 }
 
 // About how long a run takes: a step of the product likelihood costs several times one of the joint
@@ -95,9 +98,9 @@ Result<std::vector<Job>> PlanJobs(const PaperRecord& record) {
       RunSpec spec{.policy = WithPaperSettings(record.policies[p], experiment),
                    .noise = experiment.environment.noise,
                    .checkpoints = 150};
-      const auto full_spec = ValidateRun(EnvironmentOf(experiment), spec, record.first_seed);
-      if (!full_spec.ok()) return full_spec.status();
       for (std::size_t s = 0; s < record.seeds; ++s) {
+        const auto full_spec = ValidateRun(EnvironmentOf(experiment), spec, record.first_seed + s);
+        if (!full_spec.ok()) return full_spec.status();
         spec.record_users = s == 0 && NeedsUserModels(record, e, p);
         jobs.push_back({.experiment = e,
                         .policy = p,
@@ -109,9 +112,28 @@ Result<std::vector<Job>> PlanJobs(const PaperRecord& record) {
       }
     }
   }
+  std::map<std::string_view, const Job*> by_identity;
+  for (const Job& job : jobs) {
+    const auto [same, is_new] = by_identity.emplace(job.identity, &job);
+    if (!is_new) {
+      return Status::InvalidArgument(fmt::format(
+          "--policies: '{}' and '{}' are the same in {}", record.policies[same->second->policy],
+          record.policies[job.policy], record.experiments[job.experiment].name));
+    }
+  }
   // The longest first, so that no core is left with a long one at the end.
   std::ranges::stable_sort(jobs, std::greater{}, &Job::cost);
   return jobs;
+}
+
+// Whether a run found on disk has as many numbers as one that was played.
+bool HasShape(const RunResult& run, const SyntheticOptions& environment, const RunSpec& spec) {
+  const std::size_t points = CheckpointRounds(environment.rounds, spec.checkpoints).size();
+  return run.regret.size() == points &&
+         run.user_models.size() == (spec.record_users ? points : 0) &&
+         std::ranges::all_of(run.user_models, [&](const std::vector<ModelId>& models) {
+           return models.size() == environment.users;
+         });
 }
 
 Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t threads,
@@ -122,8 +144,10 @@ Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t
     return record.results[job.experiment][job.policy].runs[job.seed];
   };
   for (const Job& job : jobs) {
-    if (auto run = store.Load(job.identity)) {
+    auto run = store.Load(job.identity);
+    if (run && HasShape(*run, record.experiments[job.experiment].environment, job.spec)) {
       slot(job) = *std::move(run);
+      ++record.kept_runs;
     } else {
       open.push_back(&job);
       open_cost += job.cost;
@@ -138,6 +162,10 @@ Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t
   Status failure;
   ParallelFor(open.size(), threads, [&](std::size_t i) {
     const Job& job = *open[i];
+    {
+      const std::lock_guard lock(mutex);
+      if (!failure.ok()) return;
+    }
     const PaperExperiment& experiment = record.experiments[job.experiment];
     progress.SetLabel(fmt::format("{} {}", experiment.name, job.spec.policy));
     // In units of an average run, by cost: the time left is then about right.
@@ -150,28 +178,16 @@ Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t
       return;
     }
     const std::lock_guard lock(mutex);
-    failure = std::move(status);
+    if (failure.ok()) failure = std::move(status);
   });
   return failure;
 }
 
 Status RunPaper(const PaperFlags& flags) {
   PaperRecord record{.quick = flags.quick};
-  std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
-  const auto seed = ParseWhole("--seed", flags.seed, 0, std::numeric_limits<std::uint32_t>::max());
-  if (!seed.ok()) return seed.status();
-  record.first_seed = seed.value();
   record.seeds = flags.quick ? 1 : 5;
-  if (!flags.seeds.empty()) {
-    const auto seeds = ParseWhole("--seeds", flags.seeds, 1, 100'000);
-    if (!seeds.ok()) return seeds.status();
-    record.seeds = seeds.value();
-  }
-  if (!flags.threads.empty()) {
-    const auto parsed = ParseWhole("--threads", flags.threads, 1, 1024);
-    if (!parsed.ok()) return parsed.status();
-    threads = parsed.value();
-  }
+  std::size_t threads = 1;
+  CODBAND_RETURN_IF_ERROR(flags.runs.Parse(record.first_seed, record.seeds, threads));
   auto experiments = SelectExperiments(PaperExperiments(flags.quick), flags.rows);
   if (!experiments.ok()) return experiments.status();
   record.experiments = std::move(experiments).value();
@@ -187,6 +203,7 @@ Status RunPaper(const PaperFlags& flags) {
   }
   const auto jobs = PlanJobs(record);
   if (!jobs.ok()) return jobs.status();
+  CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
   CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out + "/runs"));
 
   record.command = "codband paper";
@@ -216,11 +233,11 @@ void AddPaperCommand(CLI::App& app, Status& status) {
                           const char* help) {
     command->add_option(name, target, help)->type_name(value);
   };
-  option("--seed", flags->seed, "S", "First seed (default 1)");
-  option("--seeds", flags->seeds, "n", "How many seeds (default 5; 1 with --quick)");
+  option("--seed", flags->runs.seed, "S", "First seed (default 1)");
+  option("--seeds", flags->runs.seeds, "n", "How many seeds (default 5; 1 with --quick)");
   option("--rows", flags->rows, "LIST", "Only these experiments (default: all)");
   option("--policies", flags->policies, "LIST", "Only these policies, or others (default: all)");
-  option("--threads", flags->threads, "n", "Runs at a time (default: one per core)");
+  option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
   option("--out", flags->out, "DIR", "Where results go (default out/paper)");
   command->callback([flags, &status] { status = RunPaper(*flags); });
 }

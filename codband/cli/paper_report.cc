@@ -202,7 +202,7 @@ std::vector<Figure> RegretFigures(const PaperRecord& record) {
   return figures;
 }
 
-// Who was on which model when: runs of equal models become segments.
+// Who was on which model when.
 StripChart MakeStrip(const PaperExperiment& experiment, const PolicyResults& policy) {
   const RunResult& run = policy.runs.front();
   const std::vector<std::size_t> rounds =
@@ -295,6 +295,13 @@ std::string ReportPage(const PaperRecord& record, const std::vector<Figure>& reg
       LimitTable(record),
       "The same as a multiple of the limit, the regret of oracle-greedy (cost of learning "
       "the tastes) plus that of oracle-filter (cost of finding out who has which).");
+  if (std::ranges::any_of(record.experiments, [](const PaperExperiment& experiment) {
+        return experiment.environment.setting == Setting::kDirichletProcess;
+      })) {
+    page.AddParagraph(
+        "In setting 1 the paper's own settings are used: linucb with alpha = 0.3, adts with v = 1, "
+        "club with alpha = 0.1 and alpha2 = 2.");
+  }
   page.AddHeading("Changes and groups");
   page.AddTable(DiagnosisTable(record));
   page.AddParagraph(DiagnosisLegend());
@@ -314,7 +321,8 @@ std::string ReportPage(const PaperRecord& record, const std::vector<Figure>& reg
       {{"codband", std::string(kVersion)},
        {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
        {"machine", MachineText()},
-       {"took", fmt::format("{:.0f} s (without runs kept from before)", record.seconds)}});
+       {"took",
+        fmt::format("{:.0f} s, with {} runs kept from before", record.seconds, record.kept_runs)}});
   return page.ToHtml();
 }
 

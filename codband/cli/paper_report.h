@@ -21,7 +21,8 @@ struct PaperRecord {
   // By experiment, then by policy; the name is the one asked for.
   std::vector<std::vector<PolicyResults>> results = {};
   std::string command = {};
-  double seconds = 0;  // of this call; runs found on disk took none
+  double seconds = 0;         // of this call
+  std::size_t kept_runs = 0;  // found on disk instead of played
 };
 
 // Whether the report draws who was on which model for this experiment and policy, so that the first

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <thread>
 
 #include "codband/base/clock.h"
 #include "codband/base/file.h"
@@ -28,9 +27,7 @@ struct SimulateFlags {
   std::string pool;
   std::string dim;
   std::string policies;
-  std::string seed = "1";
-  std::string seeds = "1";
-  std::string threads;
+  RunFlags runs;
   std::string format = "table";
   std::string out;
 };
@@ -51,13 +48,6 @@ Examples:
 Settings: 1 users change to a popular or new parameter (Dirichlet process), 2 to another of a fixed
 set, 3 never. A policy's result depends on the environment, the seed and its own parameters only,
 never on --threads or on the other policies.)";
-
-template <typename T>
-Status Assign(Result<T> parsed, T& target) {
-  if (!parsed.ok()) return parsed.status();
-  target = parsed.value();
-  return {};
-}
 
 Status ParsePeriod(const std::string& text, SyntheticOptions& options) {
   const std::size_t colon = text.find(':');
@@ -96,18 +86,7 @@ Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
   return options;
 }
 
-std::vector<std::string> AllPolicies() {
-  std::vector<std::string> specs;
-  for (const PolicyInfo* info : RegisteredPolicies()) {
-    specs.push_back(info->name);
-    for (const Preset& preset : info->presets) {
-      specs.push_back(fmt::format("{}:{}", info->name, preset.name));
-    }
-  }
-  return specs;
-}
-
-// The shortest command that gives these results, whatever the defaults of a later version.
+// A command that repeats the run, whatever this command line left to defaults.
 std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions& runner) {
   std::string command =
       fmt::format("codband simulate --setting {} --users {} --models {} --rounds {}",
@@ -128,17 +107,9 @@ Status RunSimulate(const SimulateFlags& flags) {
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
   RunnerOptions runner{
-      .policies = flags.policies.empty() ? AllPolicies() : SplitPolicyList(flags.policies),
-      .threads = std::max(1U, std::thread::hardware_concurrency()),
+      .policies = flags.policies.empty() ? RegisteredSpecs() : SplitPolicyList(flags.policies),
       .noise = environment.value().noise};
-  CODBAND_RETURN_IF_ERROR(
-      Assign(ParseWhole("--seed", flags.seed, 0, std::numeric_limits<std::uint32_t>::max()),
-             runner.first_seed));
-  CODBAND_RETURN_IF_ERROR(Assign(ParseWhole("--seeds", flags.seeds, 1, 100'000), runner.seeds));
-  if (!flags.threads.empty()) {
-    CODBAND_RETURN_IF_ERROR(
-        Assign(ParseWhole("--threads", flags.threads, 1, 1024), runner.threads));
-  }
+  CODBAND_RETURN_IF_ERROR(flags.runs.Parse(runner.first_seed, runner.seeds, runner.threads));
   if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
 
   Progress progress({.total = 100});
@@ -195,9 +166,9 @@ void AddSimulateCommand(CLI::App& app, Status& status) {
   option("--dim", flags->dim, "D", "Features of an arm (default 25)");
   option("--policies", flags->policies, "LIST",
          "Comma-separated, see 'codband policies' (default: all)");
-  option("--seed", flags->seed, "S", "First seed (default 1)");
-  option("--seeds", flags->seeds, "n", "How many seeds, counting up (default 1)");
-  option("--threads", flags->threads, "n", "Runs at a time (default: one per core)");
+  option("--seed", flags->runs.seed, "S", "First seed (default 1)");
+  option("--seeds", flags->runs.seeds, "n", "How many seeds, counting up (default 1)");
+  option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
   option("--format", flags->format, "table|json|csv", "What is printed (default table)");
   option("--out", flags->out, "DIR", "Also write a report with figures to this directory");
   command->callback([flags, &status] { status = RunSimulate(*flags); });

@@ -33,7 +33,8 @@ class CholeskyFactor {
   void Update(std::span<const double> x);
 
   // A -= x xᵀ, O(d²). Returns false, and leaves the factor as it was, if the result would be so
-  // close to singular that half the digits were lost; the caller then rebuilds from sums.
+  // close to singular that fewer than ten good digits were left; the caller then rebuilds from
+  // sums.
   [[nodiscard]] bool Downdate(std::span<const double> x);
 
   void SolveLower(std::span<double> x) const;       // x ← L⁻¹ x

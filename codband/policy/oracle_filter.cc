@@ -50,6 +50,12 @@ class OracleFilter final : public Policy {
   void SaveState(ByteWriter& out) const override { users_.Save(out); }
   void LoadState(ByteReader& in) override {
     users_.Load(in, [] { return Beliefs{}; });
+    users_.ForEach([&](UserId user, const Beliefs& beliefs) {
+      if (beliefs.chances.size() > truth_.model_count()) {
+        in.Fail("number of chances", fmt::format("of user {} is {}, there are {} parameters", user,
+                                                 beliefs.chances.size(), truth_.model_count()));
+      }
+    });
   }
 
  private:

@@ -52,6 +52,11 @@ Result<ParamValues> ParamValues::Parse(const PolicyInfo& info, std::string_view 
     double value = param.default_value;
     if (param.default_from == DefaultFrom::kNoise) value = context.noise.value_or(value);
     if (param.default_from == DefaultFrom::kDimension) value = static_cast<double>(context.dim);
+    if (!(value >= param.min && value <= param.max) && param.words.empty()) {
+      return Status::InvalidArgument(
+          fmt::format("policy '{}': {} = {} (from its surroundings), expected {}", info.name,
+                      param.name, value, param.AllowedText()));
+    }
     values.values_[param.name] = value;
   }
   for (bool first = true; !text.empty(); first = false) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "codband/policy/registry.h"
 
 namespace codband {
@@ -60,6 +62,15 @@ TEST(ParamsTest, ErrorsNameTheParameterTheValueAndWhatIsAllowed) {
   EXPECT_EQ(ErrorOf("random:x=1"), "policy 'random' takes no parameters, so 'x' is unknown");
   EXPECT_EQ(ErrorOf("codband:paperr"),
             "policy 'codband': 'paperr' is neither a preset (paper) nor name=value");
+}
+
+TEST(ParamsTest, DefaultsFromTheContextAreCheckedToo) {
+  for (const double noise : {0.0, std::nan("")}) {
+    const auto policy = MakePolicy("lints", {.dim = 4, .noise = noise});
+    ASSERT_EQ(policy.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(policy.status().message().find("sigma = "), std::string::npos);
+  }
+  EXPECT_TRUE(MakePolicy("lints:sigma=1", {.dim = 4, .noise = 0.1}).ok());
 }
 
 TEST(RegistryTest, UnknownPolicyListsThoseThereAre) {

@@ -78,7 +78,8 @@ class Policy {
   LearnOutcome Learn(const Decision& decision, double reward, EventKey key);
 
   // Removes all that was learned from this user, past periods included, as if the user had never
-  // been there (up to rounding). Returns false if the user is unknown.
+  // been there (up to rounding). Returns false if the user is unknown. A reward that comes in for a
+  // decision made before counts as that of a new user.
   virtual bool Forget(UserId user) = 0;
 
   // How many models of preference there are.

@@ -70,6 +70,17 @@ std::vector<const PolicyInfo*> RegisteredPolicies() {
   return infos;
 }
 
+std::vector<std::string> RegisteredSpecs() {
+  std::vector<std::string> specs;
+  for (const Registration& entry : Table()) {
+    specs.push_back(entry.info.name);
+    for (const Preset& preset : entry.info.presets) {
+      specs.push_back(fmt::format("{}:{}", entry.info.name, preset.name));
+    }
+  }
+  return specs;
+}
+
 Result<const PolicyInfo*> FindPolicy(std::string_view spec) {
   const auto entry = FindRegistration(spec);
   if (!entry.ok()) return entry.status();

@@ -128,6 +128,9 @@ Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& 
                         std::uint64_t seed) {
   auto environment = make_environment(seed);
   if (!environment.ok()) return environment.status();
+  if (environment.value()->round_count() == 0) {
+    return Status::InvalidArgument("rounds = 0, expected at least 1");
+  }
   auto policy = MakePolicy(
       spec.policy,
       {.dim = environment.value()->dim(), .noise = spec.noise, .truth = environment.value().get()});

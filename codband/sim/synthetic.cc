@@ -29,6 +29,10 @@ constexpr double kLeastDistanceDirichlet = 0.9;
 constexpr double kLeastDistanceFixed = 0.85;
 constexpr int kPlacementAttempts = 10000;
 
+// What fits: the arms of one visit, and the numbers of one round or of the pool (8 GB).
+constexpr std::size_t kMostArms = 10'000;
+constexpr std::size_t kMostNumbers = 1'000'000'000;
+
 void Normalise(std::span<double> v) {
   const double norm = std::sqrt(Dot(v, v));
   for (double& value : v) value /= norm;
@@ -221,9 +225,15 @@ Status SyntheticOptions::Validate() const {
   CODBAND_RETURN_IF_ERROR(in_range("rounds", rounds, 1, 1'000'000'000));
   CODBAND_RETURN_IF_ERROR(in_range("dim", dim, 1, kMaxDimension));
   CODBAND_RETURN_IF_ERROR(in_range("pool", pool, 1, 10'000'000));
-  if (arms < 1 || arms > pool) {
-    return Status::InvalidArgument(fmt::format(
-        "arms = {}, expected a whole number from 1 to {} (the pool of arms)", arms, pool));
+  if (arms < 1 || arms > pool || arms > kMostArms) {
+    return Status::InvalidArgument(fmt::format("arms = {}, expected a whole number from 1 to {}{}",
+                                               arms, std::min(pool, kMostArms),
+                                               pool < kMostArms ? " (the pool of arms)" : ""));
+  }
+  if (users * arms * dim > kMostNumbers || pool * dim > kMostNumbers) {
+    return Status::InvalidArgument(
+        fmt::format("users × arms × dim = {} and pool × dim = {}, expected at most {} numbers each",
+                    users * arms * dim, pool * dim, kMostNumbers));
   }
   if (period_min < 1 || period_min > period_max) {
     return Status::InvalidArgument(

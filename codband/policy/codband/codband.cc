@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <stdexcept>
 #include <vector>
 
 #include "codband/base/check.h"
@@ -82,7 +81,7 @@ class CoDBand final : public Policy {
 
 UserRecord CoDBand::NewUser() const {
   const std::size_t memory = options_.likelihood == LikelihoodKind::kProduct ? options_.memory : 0;
-  return {.current = {.ridge = GaussianPosterior(dim(), options_.window.ridge, 1),
+  return {.current = {.own_regression = GaussianPosterior(dim(), options_.window.ridge, 1),
                       .recent = RecentObservations(dim(), memory),
                       .badness = FlagWindow(options_.window.tau)},
           .closed = {},
@@ -108,13 +107,6 @@ void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decis
 }
 
 LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key) {
-  const UserRecord* known = users_.Find(decision.user);
-  const std::uint32_t period_now = known == nullptr ? 0 : known->period_number();
-  if (decision.period > period_now) {
-    throw std::invalid_argument(
-        fmt::format("[CoDBand::Learn] the decision's period is {}, user {} has come to {}",
-                    decision.period, decision.user, period_now));
-  }
   UserRecord& user = users_.FindOrMake(decision.user, [&] { return NewUser(); });
   if (decision.period < user.period_number()) {
     LearnLate(user, decision, reward);
@@ -123,12 +115,12 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
 
   Period& period = user.current;
   if (!user.has_period()) {
-    // The model drawn at the visit may be gone by now; then the prior decides again.
+    // The model drawn at the visit may be gone by now; then another is drawn.
     period.model = decision.model;
     if (period.model != kNoModel && !pool_.IndexOf(period.model))
       period.model = DrawFirstModel(key);
     if (period.model == kNoModel) period.model = pool_.Create();
-    pool_.AddPeriods(period.model, 1, period.data());
+    pool_.AddPeriods(period.model, 1, period.data());  // no data yet: this counts the period
   }
 
   const bool detect = options_.detector == DetectorKind::kWindow;
@@ -156,9 +148,11 @@ void CoDBand::LearnLate(UserRecord& user, const Decision& decision, double rewar
 void CoDBand::ResampleModel(Period& period, EventKey key) {
   const auto own = pool_.IndexOf(period.model);
   CODBAND_CHECK(own.has_value());
-  log_weights_.resize(pool_.size() + 1);
-  likelihood_->LogDensities(pool_, period, *own, log_weights_);
+  // Both score the user's own model as if D had been taken out; the pool itself changes on a move
+  // only.
+  log_weights_.assign(pool_.size() + 1, 0.0);
   AddCrpLogWeights(pool_, concentration_, *own, log_weights_);
+  likelihood_->AddLogDensities(pool_, period, *own, log_weights_);
   RandomStream random = StreamFor(key, DrawPurpose::kModel);
   const std::size_t drawn = random.CategoricalFromLog(log_weights_);
   const bool is_new = drawn == pool_.size();

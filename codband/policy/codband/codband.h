@@ -16,23 +16,28 @@ namespace codband {
 //
 // On a visit: draw θ̃ ~ N(μ_z, v²Σ_z) from the user's model z and take the arm with the largest
 // xᵀθ̃. A user without observations in this period draws z from the prior first.
-// On a reward: (1) flag the observation if the user's own regression did not expect it; (2) add it
-// to the period and to model z; (3) Gibbs step: take the period out of its model, draw the model
-// anew with weight n_k p(D | k), or α0 p(D | prior) for a new one, and add the period to it;
-// (4) draw α0 anew; (5) if too many recent observations are flagged, the user has changed: the
-// period is closed, its observations stay with its model, and the next visit starts a new one.
+// On a reward: (1) the observation is bad if a regression over this user's current period alone
+// (not model z) did not expect it; (2) add it to the period and to model z; (3) Gibbs step: take
+// the period out of its model, draw the model anew with weight n_k p(D | k), or α0 p(D | prior) for
+// a new one, and add the period to it; (4) draw α0 anew; (5) if too many recent observations are
+// bad, the user has changed: the period is closed, its observations stay with its model, and the
+// next visit starts a new one.
 //
 // Paper: Li, Wu & Wang, "When and whom to collaborate with in a changing environment: a
 // collaborative dynamic bandit solution", SIGIR 2021, Algorithms 1 and 2.
 //
 // Where we differ and why:
 // - The prior's draw of a model is counted (n_z += 1) with the first reward of a period, not with
-//   the visit: choosing then changes nothing. With a reward for every visit it is the same.
+//   the visit: choosing then changes nothing. With a reward for every visit it is the same; several
+//   visits before the first reward each draw a model, and the first one rewarded counts.
 // - Thompson sampling draws by the Cholesky factor of Λ_z, and scales it by v.
 // - α0 starts at its prior mean a/b instead of a draw from its prior; step (4) draws it anyway.
 // - A reward that arrives after its period was closed goes to the model of that period, and starts
 //   neither a Gibbs step nor a detection.
+// - A decision of a period that the user has not come to (the user was forgotten, or an older state
+//   restored) counts for the current period.
 // - Slips of the paper put right: window_detector.h (ε, the Hoeffding bound), likelihood.h (Σ_k).
+// - likelihood=product scores the last `memory` observations of a period, not all of it.
 // - Beyond the paper: likelihood=joint scores the whole period exactly, from sums.
 //
 // Symbols: d features; model k has precision Λ_k = λI + S/σ², mean μ_k, covariance Σ_k = Λ_k⁻¹ and
@@ -40,10 +45,11 @@ namespace codband {
 // concentration; a, b its Gamma prior; v the scale of the draw.
 //
 // Cost: O(n d + d²) to choose among n arms; to learn O(K d³) with likelihood=joint, O(K·memory·d²)
-// with product, for K models; nothing grows with history or users. No allocation but for new users,
+// with product, for K models; nothing grows with history or users, but for 8 bytes at each detected
+// change. No allocation but for new users,
 // models, and a user's change.
-// Persisted: the pool, α0, each user's current period, and the sums of past periods by model (so
-// that a user can be forgotten).
+// Persisted: the pool, α0, each user's current period, the models of past periods, and the sums of
+// past periods by model (so that a user can be forgotten).
 enum class LikelihoodKind { kJoint, kProduct };
 enum class DetectorKind { kWindow, kNone };
 
@@ -51,7 +57,8 @@ struct CoDBandOptions {
   LikelihoodKind likelihood = LikelihoodKind::kJoint;
   DetectorKind detector = DetectorKind::kWindow;
   double v = 0.5;
-  double lambda = 25;  // by name the default is d: a parameter of norm 1 has precision d a feature
+  double lambda =
+      25;  // in the registry: d, as a random θ of norm 1 has variance 1/d per coordinate
   double sigma = 0.1;
   double a = 7.5;
   double b = 1;

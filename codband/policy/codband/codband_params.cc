@@ -67,7 +67,12 @@ PolicyInfo CoDBandInfo() {
             .min = 1e-6,
             .max = 1e6,
             .default_value = defaults.window.ridge},
-           AlphaParam(defaults.window.alpha),
+           {.name = "alpha",
+            .help = "detector=window, bound=fixed: how many widths of the user's own regression a "
+                    "reward may be off",
+            .min = 0,
+            .max = 1000,
+            .default_value = defaults.window.alpha},
            Chance("delta", "detector=window: chance that noise alone exceeds ε",
                   defaults.window.delta),
            Chance("delta1", "detector=window: share of bad observations that is normal",

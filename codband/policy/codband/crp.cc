@@ -1,5 +1,6 @@
 #include "codband/policy/codband/crp.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "codband/base/check.h"
@@ -35,7 +36,9 @@ double ResampleConcentration(double concentration, std::uint64_t models, std::ui
   const double rate = b - std::log(eta);
   const double odds = (a + k - 1) / (n * rate);
   const bool high = random.Uniform() * (1 + odds) < odds;
-  return random.Gamma(high ? a + k : a + k - 1) / rate;
+  // A tiny shape may give exactly 0, from which there is no way back.
+  constexpr double kLeast = 1e-100;
+  return std::max(kLeast, random.Gamma(high ? a + k : a + k - 1) / rate);
 }
 
 }  // namespace codband

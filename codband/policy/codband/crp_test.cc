@@ -38,6 +38,15 @@ TEST(CrpTest, OwnPeriodDoesNotCount) {
   EXPECT_DOUBLE_EQ(weights[2], 30 + std::log(3));
 }
 
+TEST(CrpTest, ConcentrationStaysPositiveUnderATinyPrior) {
+  RandomStream random({3, 1}, 1);
+  double alpha = 1;
+  for (int i = 0; i < 10'000; ++i) {
+    alpha = ResampleConcentration(alpha, 1, 1, 1e-3, 1, random);
+    ASSERT_GT(alpha, 0);
+  }
+}
+
 TEST(CrpTest, ConcentrationFollowsItsPosterior) {
   // p(α | K, n) ∝ Gamma(α; a, b) α^K Γ(α)/Γ(α+n) (Escobar & West 1995, eq. 10–12), its mean by
   // numerical integration, against the mean of a long Gibbs chain.

@@ -1,6 +1,8 @@
 #include "codband/policy/codband/likelihood.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <vector>
@@ -16,61 +18,91 @@ class Joint final : public Likelihood {
  public:
   explicit Joint(std::size_t dim) : joint_(dim) {}
 
-  void LogDensities(const ModelPool& pool, const Period& period, std::size_t own,
-                    std::span<double> out) override {
+  void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
+                       std::span<double> weights) override {
     models_.clear();
     for (std::size_t k = 0; k < pool.size(); ++k) {
       models_.push_back({.posterior = &pool.model(k).posterior, .contains_data = k == own});
     }
     models_.push_back({.posterior = &pool.prior(), .contains_data = false});
-    joint_.LogDensities(period.data(), models_, out);
+    densities_.resize(weights.size());
+    joint_.LogDensities(period.data(), models_, densities_);
+    Axpy(1, densities_, weights);
   }
 
  private:
   JointLikelihood joint_;
   std::vector<JointLikelihood::Model> models_;
+  std::vector<double> densities_;
 };
 
 class Product final : public Likelihood {
  public:
   explicit Product(std::size_t dim) : joint_(dim), recent_stats_(dim) {}
 
-  void LogDensities(const ModelPool& pool, const Period& period, std::size_t own,
-                    std::span<double> out) override {
-    for (std::size_t k = 0; k < pool.size(); ++k) {
-      const GaussianPosterior& model = pool.model(k).posterior;
-      if (k != own) {
-        out[k] = SumOfLogDensities(model, period.recent);
-        continue;
-      }
-      if (own_without_data_) {
-        *own_without_data_ = model;  // same size: no allocation
-      } else {
-        own_without_data_.emplace(model);
-      }
-      own_without_data_->Remove(period.data());
-      out[k] = SumOfLogDensities(*own_without_data_, period.recent);
-    }
+  void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
+                       std::span<double> weights) override {
     const JointLikelihood::Model prior{.posterior = &pool.prior(), .contains_data = false};
-    joint_.LogDensities(RecentStats(period), {&prior, 1}, out.last(1));
+    double under_prior = 0;
+    joint_.LogDensities(RecentStats(period), {&prior, 1}, {&under_prior, 1});
+    weights.back() += under_prior;
+    weights[own] += LogDensity(WithoutData(pool.model(own).posterior, period), period.recent,
+                               -std::numeric_limits<double>::infinity());
+    // Most models are out of the question, which is found out at a fraction of the cost.
+    double best = std::max(weights.back(), weights[own]);
+    for (std::size_t k = 0; k < pool.size(); ++k) {
+      if (k == own) continue;
+      weights[k] +=
+          LogDensity(pool.model(k).posterior, period.recent, best - kNegligible - weights[k]);
+      best = std::max(best, weights[k]);
+    }
   }
 
  private:
-  double SumOfLogDensities(const GaussianPosterior& model, const RecentObservations& recent) {
-    variances_.resize(recent.size());
-    model.Variances(recent.features(), variances_);
-    double squares = 0;
-    LogProduct variance_product;
-    for (std::size_t i = 0; i < recent.size(); ++i) {
-      const double variance = model.noise_variance() + variances_[i];
+  // e⁻⁵⁰ is less than the rounding of a sum of weights.
+  static constexpr double kNegligible = 50;
+
+  const GaussianPosterior& WithoutData(const GaussianPosterior& model, const Period& period) {
+    if (without_data_) {
+      *without_data_ = model;  // same size: no allocation
+    } else {
+      without_data_.emplace(model);
+    }
+    without_data_->Remove(period.data());
+    return *without_data_;
+  }
+
+  // Σ ln N(r | xᵀμ, σ² + xᵀΣx); -infinity if that is sure to be below `least`.
+  double LogDensity(const GaussianPosterior& model, const RecentObservations& recent,
+                    double least) {
+    const std::size_t m = recent.size();
+    const double noise = model.noise_variance();
+    squares_.resize(m);
+    // Whatever xᵀΣx is, the density is at most that of the variance that suits the residual best.
+    double normalised = 0;
+    LogProduct best_variances;
+    for (std::size_t i = 0; i < m; ++i) {
       const double residual =
           recent.rewards()[i] -
           Dot(recent.features().subspan(i * model.dim(), model.dim()), model.mean());
-      squares += residual * residual / variance;
-      variance_product.Multiply(variance);
+      squares_[i] = residual * residual;
+      const double best_variance = std::max(noise, squares_[i]);
+      normalised += squares_[i] / best_variance;
+      best_variances.Multiply(best_variance);
     }
-    const auto m = static_cast<double>(recent.size());
-    return -0.5 * (m * std::log(2 * std::numbers::pi) + variance_product.Log() + squares);
+    const double constant = static_cast<double>(m) * std::log(2 * std::numbers::pi);
+    if (-0.5 * (constant + best_variances.Log() + normalised) < least) {
+      return -std::numeric_limits<double>::infinity();
+    }
+    variances_.resize(m);
+    model.Variances(recent.features(), variances_);
+    normalised = 0;
+    LogProduct variances;
+    for (std::size_t i = 0; i < m; ++i) {
+      normalised += squares_[i] / (noise + variances_[i]);
+      variances.Multiply(noise + variances_[i]);
+    }
+    return -0.5 * (constant + variances.Log() + normalised);
   }
 
   const SufficientStats& RecentStats(const Period& period) {
@@ -86,8 +118,9 @@ class Product final : public Likelihood {
 
   JointLikelihood joint_;
   SufficientStats recent_stats_;
+  std::vector<double> squares_;
   std::vector<double> variances_;
-  std::optional<GaussianPosterior> own_without_data_;
+  std::optional<GaussianPosterior> without_data_;
 };
 
 }  // namespace

@@ -13,12 +13,14 @@ class Likelihood {
  public:
   virtual ~Likelihood() = default;
 
-  // out[k] = ln p(D | model k) for every model of the pool, the user's own (index `own`, which
-  // contains D) with D taken out first; out[pool.size()] = ln p(D | a new model).
-  // Precondition: out.size() == pool.size() + 1, D is not empty. Not thread-safe: owns scratch
-  // memory, so that calls do not allocate once the pool has stopped growing.
-  virtual void LogDensities(const ModelPool& pool, const Period& period, std::size_t own,
-                            std::span<double> out) = 0;
+  // Adds ln p(D | model k) to weights[k] for every model of the pool, the user's own (index `own`,
+  // which contains D) as if D had been taken out; and ln p(D | a new model) to the last weight.
+  // A weight that is sure to be below e⁻⁵⁰ of the largest may become -infinity instead.
+  // Precondition: weights holds the log prior weights, pool.size() + 1 of them; D is not empty.
+  // Not thread-safe: owns scratch memory, so that calls do not allocate once the pool has stopped
+  // growing.
+  virtual void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
+                               std::span<double> weights) = 0;
 };
 
 // Exact: the rewards of D together, from sufficient statistics (linalg/joint_likelihood.h).
@@ -28,7 +30,9 @@ std::unique_ptr<Likelihood> MakeJointLikelihood(std::size_t dim);
 // As in the paper (Eq. 5): each of the recent observations as if it were alone,
 //   Σ_i ln N(r_i | x_iᵀμ_k, σ² + x_iᵀΣ_k x_i),
 // over what period.recent remembers; for a new model their joint density under the prior.
-// O(K w d²) for w recent observations. The paper prints Σ_k⁻¹ in the variance, a slip.
+// O(K w d²) for w recent observations, O(K w d) where most models are out of the question, and
+// O(d³) for the user's own model. The paper prints Σ_k⁻¹ in the variance, a slip, and scores all of
+// D instead of the recent part of it.
 std::unique_ptr<Likelihood> MakeProductLikelihood(std::size_t dim);
 
 }  // namespace codband

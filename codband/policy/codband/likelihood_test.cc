@@ -68,14 +68,14 @@ class LikelihoodTest : public testing::Test {
                                          RandomObservations(2, 20, kDim)};
   std::vector<Observation> data_ = RandomObservations(3, 10, kDim);
   ModelPool pool_{kDim, kPrior, kNoiseVariance};
-  Period period_{.ridge = GaussianPosterior(kDim, 0.1, 1),
+  Period period_{.own_regression = GaussianPosterior(kDim, 0.1, 1),
                  .recent = RecentObservations(kDim, kMemory),
                  .badness = FlagWindow(20)};
 };
 
 TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
-  double out[3];
-  MakeProductLikelihood(kDim)->LogDensities(pool_, period_, 1, out);
+  double out[3] = {};
+  MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, out);
   const std::span<const Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(out[0], DenseProduct(Without(0), recent), 1e-9);
   EXPECT_NEAR(out[1], DenseProduct(Without(1), recent), 1e-9);
@@ -83,8 +83,8 @@ TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
 }
 
 TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
-  double out[3];
-  MakeJointLikelihood(kDim)->LogDensities(pool_, period_, 1, out);
+  double out[3] = {};
+  MakeJointLikelihood(kDim)->AddLogDensities(pool_, period_, 1, out);
   for (std::size_t k = 0; k < 2; ++k) {
     DenseModel model = Without(k);
     double chain = 0;
@@ -97,16 +97,55 @@ TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
   EXPECT_NEAR(out[2], DensePriorChain(data_), 1e-9);
 }
 
+TEST_F(LikelihoodTest, AddsToThePriorWeights) {
+  for (const auto& likelihood : {MakeProductLikelihood(kDim), MakeJointLikelihood(kDim)}) {
+    double alone[3] = {};
+    double added[3] = {1, 2, 3};
+    likelihood->AddLogDensities(pool_, period_, 1, alone);
+    likelihood->AddLogDensities(pool_, period_, 1, added);
+    for (std::size_t k = 0; k < 3; ++k) {
+      EXPECT_NEAR(added[k], alone[k] + static_cast<double>(k + 1), 1e-9) << k;
+    }
+  }
+}
+
+TEST_F(LikelihoodTest, ProductLeavesOutOnlyWhatIsNegligible) {
+  // A model that is certain of something else altogether: it cannot matter, whatever its exact
+  // score.
+  const ModelId wrong = pool_.Create();
+  SufficientStats elsewhere(kDim);
+  RandomStream random({1, 1}, 1);
+  for (int i = 0; i < 5000; ++i) elsewhere.Add(RandomVector(random, kDim), 1000 * random.Normal());
+  pool_.AddPeriods(wrong, 1, elsewhere);
+  double weights[4] = {};
+  MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, weights);
+  const std::span<const Observation> recent = std::span(data_).last(kMemory);
+  EXPECT_NEAR(weights[0], DenseProduct(Without(0), recent), 1e-9);
+  const double best = std::max({weights[0], weights[1], weights[3]});
+  const PoolModel& model = pool_.model(2);
+  double exact = 0;
+  for (const auto& [x, r] : recent) {
+    exact += LogNormal(r, ToEigen(x).dot(ToEigen(model.posterior.mean())),
+                       kNoiseVariance + model.posterior.Variance(x));
+  }
+  ASSERT_LT(exact, best - 50);
+  EXPECT_TRUE(weights[2] == -INFINITY || std::abs(weights[2] - exact) < 1e-6);
+  // Where the prior weight makes up for it, the score is exact.
+  double favoured[4] = {0, 0, 1e6, 0};
+  MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, favoured);
+  EXPECT_NEAR(favoured[2], 1e6 + exact, 1e-6 * std::abs(exact));
+}
+
 TEST_F(LikelihoodTest, OfASingleObservationBothAgree) {
   Period one{.model = period_.model,
-             .ridge = GaussianPosterior(kDim, 0.1, 1),
+             .own_regression = GaussianPosterior(kDim, 0.1, 1),
              .recent = RecentObservations(kDim, kMemory),
              .badness = FlagWindow(20)};
   one.Observe(data_[0].first, data_[0].second);
-  double product[3];
-  double joint[3];
-  MakeProductLikelihood(kDim)->LogDensities(pool_, one, 1, product);
-  MakeJointLikelihood(kDim)->LogDensities(pool_, one, 1, joint);
+  double product[3] = {};
+  double joint[3] = {};
+  MakeProductLikelihood(kDim)->AddLogDensities(pool_, one, 1, product);
+  MakeJointLikelihood(kDim)->AddLogDensities(pool_, one, 1, joint);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(product[k], joint[k], 1e-9) << k;
 }
 

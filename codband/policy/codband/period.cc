@@ -88,26 +88,26 @@ void FlagWindow::Load(ByteReader& in) {
 }
 
 void Period::Observe(std::span<const double> x, double r) {
-  ridge.Add(x, r);
+  own_regression.Add(x, r);
   recent.Push(x, r);
 }
 
 void Period::Clear() {
-  ridge.Clear();
+  own_regression.Clear();
   recent.Clear();
   badness.Clear();
 }
 
 void Period::Save(ByteWriter& out) const {
   out.U64(model);
-  ridge.Save(out);
+  own_regression.Save(out);
   recent.Save(out);
   badness.Save(out);
 }
 
 void Period::Load(ByteReader& in) {
   model = in.U64("model of a period");
-  ridge.Load(in);
+  own_regression.Load(in);
   recent.Load(in);
   badness.Load(in);
 }

@@ -62,12 +62,12 @@ class FlagWindow {
 // likelihood needs them.
 struct Period {
   ModelId model = kNoModel;
-  // The user's own ridge regression over D; its stats() are those of D.
-  GaussianPosterior ridge;
+  // The user's own regression, over D alone; its stats() are the sums of D.
+  GaussianPosterior own_regression;
   RecentObservations recent;
   FlagWindow badness;
 
-  const SufficientStats& data() const { return ridge.stats(); }
+  const SufficientStats& data() const { return own_regression.stats(); }
 
   void Observe(std::span<const double> x, double r);
   // Empties D; `model` is left for the caller.

@@ -14,7 +14,7 @@ WindowDetector::WindowDetector(const WindowDetectorOptions& options)
 
 double WindowDetector::Alpha(const Period& period) const {
   if (options_.fixed_alpha) return options_.alpha;
-  const auto d = static_cast<double>(period.ridge.dim());
+  const auto d = static_cast<double>(period.own_regression.dim());
   const auto m = static_cast<double>(period.data().m());
   return options_.sigma * std::sqrt(d * std::log1p(m / (d * options_.ridge)) +
                                     2 * std::log(1 / options_.delta1)) +
@@ -22,9 +22,9 @@ double WindowDetector::Alpha(const Period& period) const {
 }
 
 bool WindowDetector::IsBad(const Period& period, std::span<const double> x, double r) const {
-  const double error = std::abs(Dot(x, period.ridge.mean()) - r);
+  const double error = std::abs(Dot(x, period.own_regression.mean()) - r);
   if (error <= epsilon_) return false;  // whatever the width
-  return error > Alpha(period) * std::sqrt(period.ridge.Variance(x)) + epsilon_;
+  return error > Alpha(period) * std::sqrt(period.own_regression.Variance(x)) + epsilon_;
 }
 
 bool WindowDetector::Fires(const FlagWindow& badness) const {

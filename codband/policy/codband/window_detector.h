@@ -13,9 +13,10 @@ namespace codband {
 //   mean of e > δ1 + sqrt(ln(1/δ2) / (2w)).
 //
 // Where we differ from the text of the paper: ε is its erf⁻¹(δ1 - 1) with the sign put right and a
-// δ of its own; the 2 under the root is in §3.3.1 but missing in Algorithm 1; α may be fixed (as
-// in the experiments) or the paper's σ sqrt(d ln(1 + m/(dρ)) + 2 ln(1/δ1)) + sqrt(ρ). The ridge ρ
-// of the user's own regression is the paper's λ, but need not be that of the pool: a prior that
+// δ of its own; the 2 under the root is in §3.3.1 but missing in Algorithm 1; the window w is the
+// number of flags there are, where the paper has τ even before there are so many; α may be fixed
+// (as in the experiments) or the paper's σ sqrt(d ln(1 + m/(dρ)) + 2 ln(1/δ1)) + sqrt(ρ). The ridge
+// ρ of the user's own regression is the paper's λ, but need not be that of the pool: a prior that
 // suits the models makes the bound so narrow that it is exceeded all the time.
 struct WindowDetectorOptions {
   double sigma = 0.1;

@@ -8,7 +8,7 @@ namespace codband {
 namespace {
 
 Period MakePeriod(double ridge, std::size_t tau) {
-  return {.ridge = GaussianPosterior(2, ridge, 1),
+  return {.own_regression = GaussianPosterior(2, ridge, 1),
           .recent = RecentObservations(2, 0),
           .badness = FlagWindow(tau)};
 }

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs the commands of README.md as they stand there: every line "./run ARGS" in an sh block, but for
+# those whose comment says that they take minutes. Usage: readme_commands_test.sh PROGRAM README
+set -euo pipefail
+program=$(realpath "$1")
+readme=$(realpath "$2")
+cd "$(mktemp -d)"
+count=0
+while IFS= read -r line; do
+  command=${line%%#*}
+  echo "+ $command"
+  eval "\"$program\" ${command#./run }" >output.txt || { cat output.txt; exit 1; }
+  [ -s output.txt ] || { echo "no output"; exit 1; }
+  count=$((count + 1))
+done < <(awk '/^```sh/{inside=1; next} /^```/{inside=0} inside && /^\.\/run [a-z]/ && !/minute/' "$readme")
+[ "$count" -ge 3 ] || { echo "found only $count commands in $readme"; exit 1; }
+echo "$count commands of the README ran"
