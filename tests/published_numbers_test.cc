@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(PaperTable, YardsticksTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return fmt::format("row{}", row.index + 1); });
 
 TEST(PublishedNumbersTest, CoDBandOfThePaperInTheFirstRow) {
-  const Comparison played = Play(kRows[0], {"codband:paper", "codband:paper,likelihood=joint"});
+  const Comparison played = Play(kRows[0], {"codband:paper"});
   for (const PolicyResults& policy : played.policies) {
     EXPECT_GT(Summarise(policy).mean_regret, 800) << policy.spec;
     EXPECT_LT(Summarise(policy).mean_regret, 1500) << policy.spec;
@@ -61,7 +61,7 @@ TEST(PublishedNumbersTest, CoDBandOfThePaperInTheFirstRow) {
 }
 
 TEST(PublishedNumbersTest, CoDBandOfThePaperWithShortPeriods) {
-  const Comparison played = Play(kRows[3], {"codband:paper", "codband:paper,likelihood=joint"});
+  const Comparison played = Play(kRows[3], {"codband:paper"});
   for (const PolicyResults& policy : played.policies) {
     EXPECT_GT(Summarise(policy).mean_regret, 3500) << policy.spec;
     EXPECT_LT(Summarise(policy).mean_regret, 7000) << policy.spec;

@@ -74,7 +74,7 @@ std::vector<PaperExperiment> PaperExperiments(bool quick) {
                                              {"club", row.club},
                                              {"sclub", row.sclub},
                                              {"codband:paper", row.codband},
-                                             {"codband:paper,likelihood=joint", row.codband}}};
+                                             {"codband:paper-product", row.codband}}};
     experiments.push_back(std::move(experiment));
   }
   experiments.push_back({.name = "setting1",
@@ -114,7 +114,7 @@ Result<std::vector<PaperExperiment>> SelectExperiments(std::vector<PaperExperime
 
 std::vector<std::string> PaperPolicies() {
   return {"oracle-linucb", "linucb",        "adts",          "dlinucb",
-          "club",          "sclub",         "codband:paper", "codband:paper,likelihood=joint",
+          "club",          "sclub",         "codband:paper", "codband:paper-product",
           "codband",       "oracle-greedy", "oracle-filter"};
 }
 

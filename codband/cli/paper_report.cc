@@ -276,13 +276,12 @@ std::string ReportPage(const PaperRecord& record, const std::vector<Figure>& reg
   HtmlPage page("Collaborative dynamic bandits: the synthetic experiments");
   page.AddParagraph(fmt::format(
       "Regret is what the best arm on offer would have brought on average, less what the chosen "
-      "arm "
-      "brings, added up over all users and rounds: lower is better. All policies play the same "
+      "arm brings, added up over all users and rounds: lower is better. All policies play the same "
       "rounds. Means over {} seed{}.{}",
       record.seeds, record.seeds == 1 ? "" : "s",
       record.quick
-          ? " A quick run: half the users, a sixth of the rounds; the shape is that of the "
-            "full experiment, the numbers are not the paper's."
+          ? " A quick run: fewer users and rounds, periods shortened alike; the shape is that of "
+            "the full experiment, the numbers are not."
           : ""));
   page.AddHeading("Regret over time");
   for (const Figure& figure : regret) page.AddFigure(figure.svg, figure.caption);

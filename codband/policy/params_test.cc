@@ -35,9 +35,11 @@ TEST(ParamsTest, SpecListsEveryParameterAndReadsBackToItself) {
 }
 
 TEST(ParamsTest, PresetComesFirstAndCanBeOverridden) {
-  EXPECT_NE(SpecOf("codband:paper").find("likelihood=product"), std::string::npos);
-  EXPECT_NE(SpecOf("codband:paper,likelihood=joint").find("likelihood=joint"), std::string::npos);
-  EXPECT_NE(SpecOf("codband:paper,likelihood=joint").find("lambda=0.1"), std::string::npos);
+  EXPECT_NE(SpecOf("codband:paper").find("likelihood=joint"), std::string::npos);
+  EXPECT_NE(SpecOf("codband:paper").find("lambda=0.1"), std::string::npos);
+  EXPECT_NE(SpecOf("codband:paper,likelihood=product").find("likelihood=product"),
+            std::string::npos);
+  EXPECT_EQ(SpecOf("codband:paper,likelihood=product"), SpecOf("codband:paper-product"));
 }
 
 TEST(ParamsTest, DefaultsFollowTheContext) {
@@ -61,7 +63,7 @@ TEST(ParamsTest, ErrorsNameTheParameterTheValueAndWhatIsAllowed) {
             "policy 'linucb': unknown parameter 'alhpa'; it takes alpha, lambda");
   EXPECT_EQ(ErrorOf("random:x=1"), "policy 'random' takes no parameters, so 'x' is unknown");
   EXPECT_EQ(ErrorOf("codband:paperr"),
-            "policy 'codband': 'paperr' is neither a preset (paper) nor name=value");
+            "policy 'codband': 'paperr' is neither a preset (paper, paper-product) nor name=value");
 }
 
 TEST(ParamsTest, DefaultsFromTheContextAreCheckedToo) {

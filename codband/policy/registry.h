@@ -15,7 +15,7 @@ namespace codband {
 // Every policy there is, in the order in which they are listed to people.
 std::vector<const PolicyInfo*> RegisteredPolicies();
 
-// Every policy, and each of its presets: "codband", "codband:paper", "linucb", …
+// Every policy, and each of its presets: "codband", "codband:paper", …, "linucb", …
 std::vector<std::string> RegisteredSpecs();
 
 // The facts of the policy that a spec such as "codband:paper,likelihood=joint" names.

@@ -38,7 +38,10 @@ namespace codband {
 //   restored) counts for the current period.
 // - Slips of the paper put right: window_detector.h (ε, the Hoeffding bound), likelihood.h (Σ_k).
 // - likelihood=product scores the last `memory` observations of a period, not all of it.
-// - Beyond the paper: likelihood=joint scores the whole period exactly, from sums.
+// - likelihood=joint, the default also of the preset `paper`, scores the whole period exactly, from
+//   sums. The paper's product over the last 70 observations (preset `paper-product`) cannot take
+//   two tastes apart once they share a model: a new model costs about 100 nats there, more than 70
+//   observations of a taste not far from the other can bring. docs/evaluation.md has the numbers.
 //
 // Symbols: d features; model k has precision Λ_k = λI + S/σ², mean μ_k, covariance Σ_k = Λ_k⁻¹ and
 // counter n_k; D is a user's current period with m observations; z the user's model; α0 the

@@ -125,7 +125,7 @@ TEST(CoDBandTest, ModelThatIsGoneWhenTheFirstRewardArrivesIsDrawnAnew) {
 TEST(CoDBandTest, ForgettingAUserLeavesThePoolAsTheOthersMadeIt) {
   const std::vector<double> first_arm = {1, 0};
   const ArmsView only_first{first_arm, kDim};
-  for (const char* spec : {"codband", "codband:paper"}) {
+  for (const char* spec : {"codband", "codband:paper", "codband:paper-product"}) {
     const auto policy = MakeOrDie(spec, {.dim = kDim});
     std::uint64_t event = 0;
     for (int round = 0; round < 60; ++round) {
