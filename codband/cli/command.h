@@ -8,7 +8,7 @@
 
 #include "codband/base/status.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
 }  // namespace CLI
 

@@ -101,6 +101,7 @@ Result<std::vector<PaperExperiment>> SelectExperiments(std::vector<PaperExperime
     const auto found = std::ranges::find(all, name, &PaperExperiment::name);
     if (found == all.end()) {
       std::vector<std::string> known;
+      known.reserve(all.size());
       for (const PaperExperiment& experiment : all) known.push_back(experiment.name);
       return Status::InvalidArgument(
           fmt::format("--rows: '{}' is unknown; there are {}", name, fmt::join(known, ", ")));

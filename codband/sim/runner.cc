@@ -71,7 +71,7 @@ class Run {
       Decision& decision = decisions_[user];
       policy_.Choose(user, {.features = visit.arms, .dim = environment_.dim()}, key, decision);
       const double reward = visit.means[decision.arm] + visit.noise;
-      alarms_[user] = policy_.Learn(decision, reward, key).change_detected;
+      alarms_[user] = policy_.Learn(decision, reward, key).change_detected ? 1 : 0;
     }
     return ThreadCpuSeconds() - start;
   }
