@@ -44,12 +44,12 @@ std::vector<std::size_t> Present(const PaperRecord& record,
   return indices;
 }
 
-// The policies whose growth is looked at; the order gives the colours.
+// The policies that the bound is about; the order gives the colours.
 std::vector<std::size_t> Subjects(const PaperRecord& record) {
   std::vector<std::size_t> subjects;
   for (std::size_t p = 0; p < record.policies.size(); ++p) {
     const std::string& policy = record.policies[p];
-    if (policy.starts_with("codband") || policy == "dlinucb") subjects.push_back(p);
+    if (policy.starts_with("codband")) subjects.push_back(p);
   }
   return subjects;
 }

@@ -35,6 +35,9 @@ void Contributions::Load(ByteReader& in) {
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Entry& entry = entries_.emplace_back(Entry{0, 0, SufficientStats(dim_)});
     entry.model = in.U64("model of a contribution");
+    if (std::ranges::count(entries_, entry.model, &Entry::model) > 1) {
+      in.Fail("model of a contribution", "appears twice");
+    }
     entry.periods = in.U64("periods of a contribution");
     entry.stats.Load(in);
   }

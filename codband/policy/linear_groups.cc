@@ -46,9 +46,30 @@ class LinearGroups : public Policy {
     groups_.assign(count, prior_);
     for (GaussianPosterior& group : groups_) group.Load(in);
     users_.Load(in, [&] { return Contributions(dim()); });
+    if (in.ok()) CheckLoadedState(in);
   }
 
  private:
+  // What users say they gave must add up to what the groups have.
+  void CheckLoadedState(ByteReader& in) const {
+    std::vector<std::uint64_t> given(groups_.size());
+    users_.ForEach([&](UserId user, const Contributions& contributions) {
+      for (const Contributions::Entry& entry : contributions.entries()) {
+        if (entry.model >= groups_.size()) {
+          in.Fail("contribution", fmt::format("of user {} is to group {} of {}", user, entry.model,
+                                              groups_.size()));
+          return;
+        }
+        given[entry.model] += entry.stats.m();
+      }
+    });
+    for (std::size_t g = 0; g < groups_.size() && in.ok(); ++g) {
+      if (given[g] == groups_[g].stats().m()) continue;
+      in.Fail("group", fmt::format("{} has {} observations, its users {}", g,
+                                   groups_[g].stats().m(), given[g]));
+    }
+  }
+
   // The rule that picks an arm, given the user's group.
   virtual void ChooseIn(const GaussianPosterior& group, ArmsView arms,
                         Decision& decision) const = 0;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "codband/base/file.h"
+#include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/test_support.h"
 
 namespace codband {
@@ -68,6 +69,22 @@ TEST(StateFileTest, DecodersSurviveDamageBehindTheChecksum) {
     }
     EXPECT_GT(refused, 0) << spec;
   }
+}
+
+TEST(StateFileTest, ContributionToAGroupThatDoesNotExistIsRefused) {
+  TestWorld world(1);
+  const auto policy = Trained(world, "uniform-linucb", 20);
+  ByteWriter out;
+  policy->SaveState(out);
+  // Taking the group out leaves users who gave to it.
+  ByteWriter damaged;
+  damaged.U64(0);
+  const std::size_t group_bytes = GaussianPosterior::SavedBytes(TestWorld::kDim);
+  const std::string bytes =
+      damaged.bytes() + out.bytes().substr(sizeof(std::uint64_t) + group_bytes);
+  ByteReader in(bytes);
+  MakeOrDie("uniform-linucb", world.context())->LoadState(in);
+  EXPECT_EQ(in.status().code(), StatusCode::kCorruption);
 }
 
 TEST(StateFileTest, MessagesSayWhatIsWrong) {

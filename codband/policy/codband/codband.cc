@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -215,12 +216,19 @@ void CoDBand::CheckLoadedState(ByteReader& in) const {
       tallies[model].periods += periods;
       tallies[model].observations += observations;
     };
-    if (user.has_period()) count(user.current.model, 1, user.current.data().m());
+    const std::uint64_t m = user.current.data().m();
+    if (user.has_period()) count(user.current.model, 1, m);
+    if (user.has_period() == (m == 0) || user.current.badness.size() > m ||
+        user.current.recent.size() != std::min<std::uint64_t>(user.current.recent.capacity(), m)) {
+      in.Fail("current period",
+              fmt::format("has {} observations, {} flags and {} recent ones", m,
+                          user.current.badness.size(), user.current.recent.size()));
+    }
     std::map<ModelId, std::uint64_t> closed;
     for (const ModelId model : user.closed) ++closed[model];
     for (const Contributions::Entry& entry : user.past.entries()) {
       count(entry.model, entry.periods, entry.stats.m());
-      if (closed[entry.model] != entry.periods) {
+      if (entry.periods == 0 || closed[entry.model] != entry.periods) {
         in.Fail("closed periods", fmt::format("on model {} do not add up", entry.model));
       }
       closed.erase(entry.model);

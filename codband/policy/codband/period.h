@@ -18,6 +18,7 @@ class RecentObservations {
   RecentObservations(std::size_t dim, std::size_t capacity) : dim_(dim), capacity_(capacity) {}
 
   std::size_t size() const { return rewards_.size(); }
+  std::size_t capacity() const { return capacity_; }
   // Row-major, in the same (unspecified) order.
   std::span<const double> features() const { return features_; }
   std::span<const double> rewards() const { return rewards_; }
