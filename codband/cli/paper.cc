@@ -40,7 +40,7 @@ like and start the same command again, it goes on where it was.
 
 Examples:
   codband paper --quick                          the same shape in about a minute
-  codband paper --out results/paper              everything, five seeds: half an hour on two cores
+  codband paper --out results/paper              everything, five seeds: tens of minutes on two cores
   codband paper --rows row1,row4 --policies codband,codband:paper,dlinucb --seeds 10
 
 Rows: row1 … row8 of the table (row1 is also Figure 2 (b)), setting1 and setting3 of Figure 2.)";
