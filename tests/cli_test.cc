@@ -95,6 +95,25 @@ TEST_F(CliTest, JsonIsOneObjectWithTheDocumentedFields) {
   EXPECT_GT(codband["us_per_step"].get<double>(), 0);
 }
 
+TEST_F(CliTest, EnvironmentInJsonIsTheOneAskedFor) {
+  const std::string plain = std::string(kSmall) + "--policies linucb --format json ";
+  const Json paper = Json::parse(Run(plain).out);
+  EXPECT_EQ(paper["environment"]["order"], "turn");
+  EXPECT_EQ(paper["environment"]["drift"], false);
+  EXPECT_EQ(paper["environment"]["separation"], nullptr);
+  EXPECT_EQ(paper["environment"]["rewards"], "gaussian");
+  EXPECT_EQ(paper["environment"]["noise"], 0.1);
+  const Json ours = Json::parse(
+      Run(plain + "--setting 4 --order random --drift --separation 0.4 --rewards rare-clicks").out);
+  EXPECT_EQ(ours["environment"]["setting"], 4);
+  EXPECT_EQ(ours["environment"]["order"], "random");
+  EXPECT_EQ(ours["environment"]["drift"], true);
+  EXPECT_EQ(ours["environment"]["separation"], 0.4);
+  EXPECT_EQ(ours["environment"]["rewards"], "rare-clicks");
+  EXPECT_EQ(ours["environment"]["noise"], nullptr);
+  EXPECT_NE(ours["policies"][0]["regret"], paper["policies"][0]["regret"]);
+}
+
 TEST_F(CliTest, ResultsAreTheSameForAnyNumberOfThreads) {
   const std::string arguments = std::string(kSmall) + "--seeds 2 --format json --threads ";
   const Outcome one = Run(arguments + "1");
@@ -117,7 +136,13 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"simulate --users -3", "--users = '-3', expected a whole number from 1"},
       {"simulate --dim 5000", "--dim = 5000, expected a whole number from 1 to 1024"},
       {"simulate --arms 20 --pool 10", "--arms = 20, expected a whole number from 1 to 10"},
-      {"simulate --setting 4", "--setting = '4', expected a whole number from 1 to 3"},
+      {"simulate --setting 5", "--setting = '5', expected a whole number from 1 to 4"},
+      {"simulate --order shuffled", "--order = 'shuffled', expected turn or random"},
+      {"simulate --separation 2", "--separation = 2, expected a number from 0.01 to 1.4"},
+      {"simulate --separation near", "--separation = 'near', expected a number"},
+      {"simulate --drift --setting 3", "--drift = true with setting = 3, expected setting 1, 2"},
+      {"simulate --rewards likes", "--rewards = 'likes', expected one of gaussian, clicks"},
+      {"simulate --rewards clicks --noise 1", "--noise = '1', expected none: clicks have no"},
       {"simulate --seeds 0", "--seeds = '0', expected a whole number from 1"},
       {"simulate --policies nosuch", "policy 'nosuch' is unknown; there are codband, linucb"},
       {"simulate --policies linucb:alpha=x", "alpha = 'x', expected a number from 0 to 1000"},

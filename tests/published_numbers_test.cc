@@ -32,10 +32,8 @@ Comparison Play(const Row& row, std::vector<std::string> policies) {
                                      .period_min = row.period_min,
                                      .period_max = row.period_max,
                                      .noise = row.noise};
-  return std::move(
-             Compare(
-                 [&](std::uint64_t seed) { return MakeSynthetic(environment, seed); },
-                 {.policies = std::move(policies), .seeds = 5, .threads = 2, .noise = row.noise}))
+  return std::move(Compare([&](std::uint64_t seed) { return MakeSynthetic(environment, seed); },
+                           {.policies = std::move(policies), .seeds = 5, .threads = 2}))
       .value();
 }
 

@@ -15,10 +15,7 @@ std::map<std::string, PolicyResults> Play(const SyntheticOptions& environment,
                                           std::vector<std::string> policies, std::size_t seeds) {
   Comparison comparison =
       std::move(Compare([&](std::uint64_t seed) { return MakeSynthetic(environment, seed); },
-                        {.policies = std::move(policies),
-                         .seeds = seeds,
-                         .threads = 2,
-                         .noise = environment.noise}))
+                        {.policies = std::move(policies), .seeds = seeds, .threads = 2}))
           .value();
   std::map<std::string, PolicyResults> by_name;
   for (PolicyResults& policy : comparison.policies) by_name[policy.spec] = std::move(policy);

@@ -30,10 +30,14 @@ Json EnvironmentJson(const SyntheticOptions& environment) {
   } else {
     json["period"] = {environment.period_min, environment.period_max};
   }
-  json["noise"] = environment.noise;
+  json["noise"] = HasNoise(environment.rewards) ? Json(environment.noise) : Json(nullptr);
   json["arms"] = environment.arms;
   json["pool"] = environment.pool;
   json["dim"] = environment.dim;
+  json["order"] = environment.order == VisitOrder::kRandom ? "random" : "turn";
+  json["drift"] = environment.drift;
+  json["separation"] = OrNull(environment.separation);
+  json["rewards"] = RewardName(environment.rewards);
   return json;
 }
 
@@ -78,16 +82,25 @@ std::string Figure(const ComparisonRecord& record, Scale scale) {
 
 std::string DescribeChanges(const SyntheticOptions& environment) {
   const std::string period =
-      fmt::format("every {} to {} rounds", environment.period_min, environment.period_max);
+      fmt::format("every {} to {} rounds{}", environment.period_min, environment.period_max,
+                  environment.drift ? ", little by little" : "");
   switch (environment.setting) {
     case Setting::kDirichletProcess:
       return period + ", to a popular taste or a new one";
     case Setting::kFixedSet:
       return period + ", to another of the same tastes";
+    case Setting::kNovel:
+      return period + ", to a taste that nobody had before";
     case Setting::kStationary:
       break;
   }
   return "never";
+}
+
+std::string DescribeRewards(const SyntheticOptions& environment) {
+  const std::string_view name = RewardName(environment.rewards);
+  if (!HasNoise(environment.rewards)) return std::string(name);
+  return fmt::format("{}, noise {}", name, environment.noise);
 }
 
 std::string ReportPage(const ComparisonRecord& record) {
@@ -113,7 +126,10 @@ std::string ReportPage(const ComparisonRecord& record) {
   page.AddKeyValues(
       {{"codband", std::string(kVersion)},
        {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
-       {"noise", fmt::format("{}", environment.noise)},
+       {"rewards", DescribeRewards(environment)},
+       {"visits", environment.order == VisitOrder::kRandom ? "by random users" : "users in turn"},
+       {"tastes", environment.separation ? fmt::format("about {} apart", *environment.separation)
+                                         : "spread over the sphere"},
        {"arms on offer", fmt::format("{} of {}", environment.arms, environment.pool)},
        {"features", fmt::format("{}", environment.dim)},
        {"took", fmt::format("{:.0f} s", record.seconds)}});

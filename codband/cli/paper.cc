@@ -95,9 +95,7 @@ Result<std::vector<Job>> PlanJobs(const PaperRecord& record) {
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
     const PaperExperiment& experiment = record.experiments[e];
     for (std::size_t p = 0; p < record.policies.size(); ++p) {
-      RunSpec spec{.policy = WithPaperSettings(record.policies[p], experiment),
-                   .noise = experiment.environment.noise,
-                   .checkpoints = 150};
+      RunSpec spec{.policy = WithPaperSettings(record.policies[p], experiment), .checkpoints = 150};
       for (std::size_t s = 0; s < record.seeds; ++s) {
         const auto full_spec = ValidateRun(EnvironmentOf(experiment), spec, record.first_seed + s);
         if (!full_spec.ok()) return full_spec.status();

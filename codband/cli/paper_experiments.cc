@@ -51,6 +51,8 @@ std::string Describe(const SyntheticOptions& environment) {
     case Setting::kFixedSet:
       return fmt::format("K = {}, periods {}–{}, σ = {}", environment.models,
                          environment.period_min, environment.period_max, environment.noise);
+    case Setting::kNovel:
+      return "users move to tastes that nobody had before";
     case Setting::kStationary:
       break;
   }

@@ -27,7 +27,7 @@ bool IsYardstick(const std::string& spec) {
 std::string RegretChart(const std::string& title, std::span<const std::size_t> checkpoint_rounds,
                         std::span<const PolicyResults> policies, Scale scale) {
   LineChart chart{.title = title,
-                  .x_label = "rounds (every user comes once a round)",
+                  .x_label = "rounds (of as many visits as there are users)",
                   .y_label = "accumulated regret, all users together",
                   .y_scale = scale};
   for (const PolicyResults& policy : policies) {

@@ -26,6 +26,10 @@ struct SimulateFlags {
   std::string arms;
   std::string pool;
   std::string dim;
+  std::string order = "turn";
+  bool drift = false;
+  std::string separation;
+  std::string rewards = "gaussian";
   std::string policies;
   RunFlags runs;
   std::string format = "table";
@@ -42,11 +46,24 @@ Examples:
       a small population, a few seconds
   codband simulate --setting 3 --policies linucb,codband:paper,likelihood=joint --seeds 5 --format json
       five seeds of the stationary setting as JSON; 'p=v' belongs to the policy before it
+  codband simulate --rewards clicks --order random --arms 10 --pool 10 --policies linucb,codband
+      clicks instead of Gaussian rewards, users come in random order, always the same ten arms
   codband simulate --seeds 3 --out results
       also writes results/report.html with figures, and the numbers as JSON and CSV
 
 Settings: 1 users change to a popular or new parameter (Dirichlet process), 2 to another of a fixed
-set, 3 never. A policy's result depends on the environment, the seed and its own parameters only,
+set, 3 never, 4 always to one that nobody had before.
+
+Rewards, for an arm that fits the user with v = xᵀθ, from -1 to 1:
+  gaussian     v + N(0, SIGMA²)
+  clicks       0 or 1, with chance (1 + v) / 2
+  rare-clicks  0 or 1, with chance 0.05 + 0.5 v
+  counts       Poisson with mean 1 + 2 v
+  ratings      3 + 2 (v + N(0, SIGMA²))
+Regret is in the unit of the rewards. Policies that ask for the noise are told the standard deviation
+of a reward at v = 0.
+
+A policy's result depends on the environment, the seed and its own parameters only,
 never on --threads or on the other policies.)";
 
 Status ParsePeriod(const std::string& text, SyntheticOptions& options) {
@@ -62,8 +79,24 @@ Status ParsePeriod(const std::string& text, SyntheticOptions& options) {
   return {};
 }
 
+Status ParseRewards(const SimulateFlags& flags, SyntheticOptions& options) {
+  const auto rewards = FindReward(flags.rewards);
+  if (!rewards) {
+    return Status::InvalidArgument(fmt::format("--rewards = '{}', expected one of {}",
+                                               flags.rewards, fmt::join(kRewardNames, ", ")));
+  }
+  options.rewards = *rewards;
+  if (flags.noise.empty()) return {};
+  if (!HasNoise(*rewards)) {
+    return Status::InvalidArgument(
+        fmt::format("--noise = '{}', expected none: {} have no noise that could be set",
+                    flags.noise, flags.rewards));
+  }
+  return Assign(ParseReal("--noise", flags.noise), options.noise);
+}
+
 Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
-  const auto setting = ParseWhole("--setting", flags.setting, 1, 3);
+  const auto setting = ParseWhole("--setting", flags.setting, 1, 4);
   if (!setting.ok()) return setting.status();
   SyntheticOptions options = SyntheticOptions::Paper(static_cast<Setting>(setting.value()));
   const auto whole = [](const char* flag, const std::string& text, std::size_t& target) -> Status {
@@ -77,8 +110,16 @@ Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
   CODBAND_RETURN_IF_ERROR(whole("--pool", flags.pool, options.pool));
   CODBAND_RETURN_IF_ERROR(whole("--dim", flags.dim, options.dim));
   if (!flags.period.empty()) CODBAND_RETURN_IF_ERROR(ParsePeriod(flags.period, options));
-  if (!flags.noise.empty()) {
-    CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--noise", flags.noise), options.noise));
+  CODBAND_RETURN_IF_ERROR(ParseRewards(flags, options));
+  if (flags.order != "turn" && flags.order != "random") {
+    return Status::InvalidArgument(
+        fmt::format("--order = '{}', expected turn or random", flags.order));
+  }
+  options.order = flags.order == "random" ? VisitOrder::kRandom : VisitOrder::kTurn;
+  options.drift = flags.drift;
+  if (!flags.separation.empty()) {
+    CODBAND_RETURN_IF_ERROR(
+        Assign(ParseReal("--separation", flags.separation), options.separation.emplace()));
   }
   if (const Status status = options.Validate(); !status.ok()) {
     return Status::InvalidArgument("--" + status.message());
@@ -95,10 +136,17 @@ std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions&
   if (environment.setting != Setting::kStationary) {
     command += fmt::format(" --period {}:{}", environment.period_min, environment.period_max);
   }
-  return command +
-         fmt::format(" --noise {} --arms {} --pool {} --dim {} --policies {} --seed {} --seeds {}",
-                     environment.noise, environment.arms, environment.pool, environment.dim,
-                     fmt::join(runner.policies, ","), runner.first_seed, runner.seeds);
+  if (HasNoise(environment.rewards)) command += fmt::format(" --noise {}", environment.noise);
+  command += fmt::format(" --arms {} --pool {} --dim {}", environment.arms, environment.pool,
+                         environment.dim);
+  if (environment.order == VisitOrder::kRandom) command += " --order random";
+  if (environment.drift) command += " --drift";
+  if (environment.separation) command += fmt::format(" --separation {}", *environment.separation);
+  if (environment.rewards != RewardKind::kGaussian) {
+    command += fmt::format(" --rewards {}", RewardName(environment.rewards));
+  }
+  return command + fmt::format(" --policies {} --seed {} --seeds {}",
+                               fmt::join(runner.policies, ","), runner.first_seed, runner.seeds);
 }
 
 Status RunSimulate(const SimulateFlags& flags) {
@@ -106,9 +154,8 @@ Status RunSimulate(const SimulateFlags& flags) {
   if (!environment.ok()) return environment.status();
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
-  RunnerOptions runner{
-      .policies = flags.policies.empty() ? RegisteredSpecs() : SplitPolicyList(flags.policies),
-      .noise = environment.value().noise};
+  RunnerOptions runner{.policies = flags.policies.empty() ? RegisteredSpecs()
+                                                          : SplitPolicyList(flags.policies)};
   CODBAND_RETURN_IF_ERROR(flags.runs.Parse(runner.first_seed, runner.seeds, runner.threads));
   if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
 
@@ -155,15 +202,23 @@ void AddSimulateCommand(CLI::App& app, Status& status) {
                           const char* help) {
     command->add_option(name, target, help)->type_name(value);
   };
-  option("--setting", flags->setting, "1|2|3", "How users change (default 2)");
+  option("--setting", flags->setting, "1|2|3|4", "How users change, see below (default 2)");
   option("--users", flags->users, "N", "Users (default 100; setting 3: 500)");
   option("--models", flags->models, "K", "Parameters at the start (default 10; setting 3: 2)");
-  option("--rounds", flags->rounds, "T", "Rounds; every user comes once a round (3000; 600)");
+  option("--rounds", flags->rounds, "T",
+         "Rounds of one visit for each user (default 3000; setting 3: 600)");
   option("--period", flags->period, "MIN:MAX", "Rounds between changes (default 500:3000)");
-  option("--noise", flags->noise, "SIGMA", "Standard deviation of the rewards (default 0.1)");
+  option("--noise", flags->noise, "SIGMA", "Noise of gaussian rewards and ratings (default 0.1)");
   option("--arms", flags->arms, "A", "Arms on offer at a visit (default 10)");
-  option("--pool", flags->pool, "P", "Arms there are (default 1000)");
+  option("--pool", flags->pool, "P",
+         "Arms there are (default 1000); as many as --arms: always the same");
   option("--dim", flags->dim, "D", "Features of an arm (default 25)");
+  option("--order", flags->order, "turn|random",
+         "Who comes in a round: every user once, or each time a random one (default turn)");
+  command->add_flag("--drift", flags->drift, "Users change little by little instead of at once");
+  option("--separation", flags->separation, "S",
+         "About how far parameters lie apart, 0.01 to 1.4 (default: spread over the sphere)");
+  option("--rewards", flags->rewards, "KIND", "What an arm brings, see below (default gaussian)");
   option("--policies", flags->policies, "LIST",
          "Comma-separated, see 'codband policies' (default: all)");
   option("--seed", flags->runs.seed, "S", "First seed (default 1)");

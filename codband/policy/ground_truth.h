@@ -17,10 +17,10 @@ class GroundTruth {
   virtual std::size_t model_count() const = 0;
   virtual std::span<const double> parameter(std::size_t model) const = 0;
 
-  // The parameter that this user has now.
+  // The parameter that this user has now; the nearer one, for a user on the way between two.
   virtual std::size_t model_of(UserId user) const = 0;
 
-  // The chance that a user changes between one step and the next.
+  // The chance that a user changes between one step and the next, on average.
   virtual double hazard() const = 0;
 };
 

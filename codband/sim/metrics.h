@@ -11,9 +11,10 @@
 namespace codband {
 
 // How well changes of users were noticed. For each true change the first alarm before the user's
-// next change detects it; its delay is in visits, 0 if it came with the first reward after the
-// change. Every other alarm is false. A change without alarm is missed, also one shortly before
-// the end. A step is stable if no change of the user is waiting for its alarm.
+// next change detects it; its delay is in visits of the user, 0 if it came with the first reward
+// after the change. A change counts from that visit on; of several before it nobody could see more
+// than one, so they are one. Every other alarm is false. A change without alarm is missed, also one
+// shortly before the end. A step is stable if no change of the user is waiting for its alarm.
 struct ChangeMetrics {
   std::uint64_t true_changes = 0;
   std::uint64_t detected = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "codband/base/clock.h"
 #include "codband/base/parallel.h"
@@ -31,6 +32,8 @@ class Run {
         visits_(environment.user_count()),
         decisions_(environment.user_count()),
         alarms_(environment.user_count()),
+        models_(environment.user_count(), kNoModel),
+        changed_(environment.user_count()),
         tracker_(environment.user_count()) {}
 
   RunResult Play(const std::function<void(double)>& progress) {
@@ -38,12 +41,12 @@ class Run {
     double seconds[2] = {};
     for (std::size_t round = 0; round < rounds; ++round) {
       environment_.StartRound(round);
-      for (UserId user = 0; user < visits_.size(); ++user) {
-        environment_.MakeVisit(user, visits_[user]);
+      NoteChanges(round);
+      for (std::size_t slot = 0; slot < visits_.size(); ++slot) {
+        environment_.MakeVisit(slot, visits_[slot]);
       }
       seconds[2 * round >= rounds] += PlayRound(round);
       Score();
-      if (record_users_) RecordChanges(round);
       if (round + 1 == checkpoints_[result_.regret.size()]) {
         TakeCheckpoint();
         if (progress) progress(1 / static_cast<double>(checkpoints_.size()));
@@ -62,45 +65,48 @@ class Run {
   }
 
  private:
-  // All users in turn; the reward follows the choice at once. Nothing but the policy is timed.
+  void NoteChanges(std::size_t round) {
+    for (UserId user = 0; user < changed_.size(); ++user) {
+      if (!environment_.changed(user)) continue;
+      changed_[user] = 1;
+      if (record_users_) result_.true_changes.push_back({user, round});
+    }
+  }
+
+  // One visit after the other; the reward follows the choice at once. Nothing but the policy is
+  // timed.
   double PlayRound(std::size_t round) {
     const double start = ThreadCpuSeconds();
-    for (UserId user = 0; user < visits_.size(); ++user) {
-      const Visit& visit = visits_[user];
-      const EventKey key{.seed = seed_, .event = round * visits_.size() + user};
-      Decision& decision = decisions_[user];
-      policy_.Choose(user, {.features = visit.arms, .dim = environment_.dim()}, key, decision);
-      const double reward = visit.means[decision.arm] + visit.noise;
-      alarms_[user] = policy_.Learn(decision, reward, key).change_detected ? 1 : 0;
+    for (std::size_t slot = 0; slot < visits_.size(); ++slot) {
+      const Visit& visit = visits_[slot];
+      const EventKey key{.seed = seed_, .event = round * visits_.size() + slot};
+      Decision& decision = decisions_[slot];
+      policy_.Choose(visit.user, {.features = visit.arms, .dim = environment_.dim()}, key,
+                     decision);
+      alarms_[slot] =
+          policy_.Learn(decision, visit.rewards[decision.arm], key).change_detected ? 1 : 0;
     }
     return ThreadCpuSeconds() - start;
   }
 
   void Score() {
-    for (UserId user = 0; user < visits_.size(); ++user) {
-      const std::vector<double>& means = visits_[user].means;
-      regret_ += *std::ranges::max_element(means) - means[decisions_[user].arm];
-      tracker_.Step(user, environment_.changed(user), alarms_[user]);
-    }
-  }
-
-  void RecordChanges(std::size_t round) {
-    for (UserId user = 0; user < visits_.size(); ++user) {
-      if (environment_.changed(user)) result_.true_changes.push_back({user, round});
+    for (std::size_t slot = 0; slot < visits_.size(); ++slot) {
+      const UserId user = visits_[slot].user;
+      const std::vector<double>& means = visits_[slot].means;
+      regret_ += *std::ranges::max_element(means) - means[decisions_[slot].arm];
+      models_[user] = decisions_[slot].model;
+      tracker_.Step(user, std::exchange(changed_[user], 0) != 0, alarms_[slot] != 0);
     }
   }
 
   void TakeCheckpoint() {
     result_.regret.push_back(regret_);
-    if (record_users_) {
-      std::vector<ModelId>& row = result_.user_models.emplace_back();
-      for (const Decision& decision : decisions_) row.push_back(decision.model);
-    }
+    if (record_users_) result_.user_models.push_back(models_);
     std::vector<ModelId> models;
     std::vector<ModelId> truth;
-    for (UserId user = 0; user < decisions_.size(); ++user) {
-      if (decisions_[user].model == kNoModel) continue;
-      models.push_back(decisions_[user].model);
+    for (UserId user = 0; user < models_.size(); ++user) {
+      if (models_[user] == kNoModel) continue;
+      models.push_back(models_[user]);
       truth.push_back(environment_.model_of(user));
     }
     result_.clusters.Add(CompareClusters(models, truth));
@@ -111,9 +117,13 @@ class Run {
   std::uint64_t seed_;
   std::vector<std::size_t> checkpoints_;
   bool record_users_;
+  // By slot of the current round.
   std::vector<Visit> visits_;
   std::vector<Decision> decisions_;
   std::vector<char> alarms_;
+  // By user: the model of the last choice, and whether there was a change since the last visit.
+  std::vector<ModelId> models_;
+  std::vector<char> changed_;
   ChangeTracker tracker_;
   double regret_ = 0;
   RunResult result_;
@@ -131,9 +141,9 @@ Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& 
   if (environment.value()->round_count() == 0) {
     return Status::InvalidArgument("rounds = 0, expected at least 1");
   }
-  auto policy = MakePolicy(
-      spec.policy,
-      {.dim = environment.value()->dim(), .noise = spec.noise, .truth = environment.value().get()});
+  auto policy = MakePolicy(spec.policy, {.dim = environment.value()->dim(),
+                                         .noise = environment.value()->noise(),
+                                         .truth = environment.value().get()});
   if (!policy.ok()) return policy.status();
   return Players{std::move(environment).value(), std::move(policy).value()};
 }
@@ -154,42 +164,54 @@ Result<std::string> ValidateRun(const MakeEnvironment& make_environment, const R
   return players.value().policy->spec();
 }
 
-Result<Comparison> Compare(const MakeEnvironment& make_environment, const RunnerOptions& options) {
+Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kinds,
+                                           const RunnerOptions& options) {
   if (options.policies.empty()) {
     return Status::InvalidArgument("policies: none given, expected at least 1");
   }
   if (options.seeds < 1) return Status::InvalidArgument("seeds = 0, expected at least 1");
   const auto run_spec = [&](const std::string& policy) {
-    return RunSpec{.policy = policy, .noise = options.noise, .checkpoints = options.checkpoints};
+    return RunSpec{.policy = policy, .checkpoints = options.checkpoints};
   };
 
   // Everything that can be wrong is found out before anything is played.
-  Comparison comparison;
-  for (const std::string& policy : options.policies) {
-    const auto valid = ValidateRun(make_environment, run_spec(policy), options.first_seed);
-    if (!valid.ok()) return valid.status();
-    comparison.policies.push_back({.spec = policy, .runs = std::vector<RunResult>(options.seeds)});
-  }
-  for (std::size_t s = 0; s < options.seeds; ++s) {
-    const auto environment = make_environment(options.first_seed + s);
-    if (!environment.ok()) return environment.status();
-    comparison.checkpoint_rounds =
-        CheckpointRounds(environment.value()->round_count(), options.checkpoints);
+  std::vector<Comparison> comparisons(kinds.size());
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    Comparison& comparison = comparisons[k];
+    for (const std::string& policy : options.policies) {
+      const auto valid = ValidateRun(kinds[k], run_spec(policy), options.first_seed);
+      if (!valid.ok()) return valid.status();
+      comparison.policies.push_back(
+          {.spec = policy, .runs = std::vector<RunResult>(options.seeds)});
+    }
+    for (std::size_t s = 0; s < options.seeds; ++s) {
+      const auto environment = kinds[k](options.first_seed + s);
+      if (!environment.ok()) return environment.status();
+      comparison.checkpoint_rounds =
+          CheckpointRounds(environment.value()->round_count(), options.checkpoints);
+    }
   }
 
-  const std::size_t jobs = options.policies.size() * options.seeds;
+  const std::size_t jobs_a_kind = options.policies.size() * options.seeds;
+  const std::size_t jobs = kinds.size() * jobs_a_kind;
   const auto progress = [&](double share) {
     if (options.progress) options.progress(share / static_cast<double>(jobs));
   };
   ParallelFor(jobs, options.threads, [&](std::size_t job) {
-    const std::size_t s = job / options.policies.size();
+    const std::size_t k = job / jobs_a_kind;
+    const std::size_t s = job % jobs_a_kind / options.policies.size();
     const std::size_t p = job % options.policies.size();
-    auto run =
-        PlayOne(make_environment, run_spec(options.policies[p]), options.first_seed + s, progress);
+    auto run = PlayOne(kinds[k], run_spec(options.policies[p]), options.first_seed + s, progress);
     CODBAND_CHECK(run.ok());
-    comparison.policies[p].runs[s] = std::move(run).value();
+    comparisons[k].policies[p].runs[s] = std::move(run).value();
   });
-  return comparison;
+  return comparisons;
+}
+
+Result<Comparison> Compare(const MakeEnvironment& make_environment, const RunnerOptions& options) {
+  auto comparisons = CompareAll({&make_environment, 1}, options);
+  if (!comparisons.ok()) return comparisons.status();
+  return std::move(comparisons.value().front());
 }
 
 }  // namespace codband

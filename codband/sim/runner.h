@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,6 @@ using MakeEnvironment = std::function<Result<std::unique_ptr<Environment>>(std::
 // One policy in one kind of environment.
 struct RunSpec {
   std::string policy;
-  double noise = 0.1;             // σ, told to the policies that ask for it
   std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
   bool record_users = false;      // fill user_models and true_changes
 };
@@ -66,7 +66,6 @@ struct RunnerOptions {
   std::uint64_t first_seed = 1;
   std::size_t seeds = 1;  // first_seed, first_seed + 1, …
   std::size_t threads = 1;
-  double noise = 0.1;             // σ, told to the policies that ask for it
   std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
   // Called with the share of all work done since the last call, from any thread.
   std::function<void(double)> progress = {};
@@ -82,5 +81,9 @@ struct Comparison {
 // not depend on threads, on the other policies, or on the number of seeds.
 // kInvalidArgument for an unknown policy or parameter, before anything is played.
 Result<Comparison> Compare(const MakeEnvironment& make_environment, const RunnerOptions& options);
+
+// The same in several kinds of environment; all runs of all of them share the threads.
+Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kinds,
+                                           const RunnerOptions& options);
 
 }  // namespace codband

@@ -64,6 +64,65 @@ TEST(RunnerTest, RegretOfTheRandomPolicyIsTheGapToTheBestArm) {
   EXPECT_EQ(played.checkpoint_rounds.back(), kSmall.rounds);
 }
 
+TEST(RunnerTest, VisitsInRandomOrderAreThoseOfTheirUsers) {
+  SyntheticOptions mixed = kSmall;
+  mixed.order = VisitOrder::kRandom;
+  const auto make = [&](std::uint64_t seed) { return MakeSynthetic(mixed, seed); };
+  const RunResult run =
+      std::move(PlayOne(make, {.policy = "oracle-linucb", .record_users = true}, 3)).value();
+  // The oracle's groups are the true ones at the user's last visit; a change is counted when the
+  // user comes after it, and once if there are two before that.
+  const auto environment = std::move(make(3)).value();
+  const std::vector<std::size_t> checkpoints = CheckpointRounds(mixed.rounds, 100);
+  std::vector<ModelId> models(mixed.users, kNoModel);
+  std::vector<bool> changed(mixed.users);
+  std::uint64_t met = 0;
+  std::size_t happened = 0;
+  std::size_t checkpoint = 0;
+  Visit visit;
+  for (std::size_t round = 0; round < mixed.rounds; ++round) {
+    environment->StartRound(round);
+    for (UserId user = 0; user < mixed.users; ++user) {
+      changed[user] = changed[user] || environment->changed(user);
+      happened += environment->changed(user);
+    }
+    for (std::size_t slot = 0; slot < mixed.users; ++slot) {
+      environment->MakeVisit(slot, visit);
+      met += changed[visit.user];
+      changed[visit.user] = false;
+      models[visit.user] = environment->model_of(visit.user);
+    }
+    if (round + 1 == checkpoints[checkpoint]) {
+      EXPECT_EQ(run.user_models[checkpoint], models);
+      ++checkpoint;
+    }
+  }
+  EXPECT_EQ(run.changes.true_changes, met);
+  EXPECT_EQ(run.true_changes.size(), happened);
+}
+
+TEST(RunnerTest, SeveralKindsOfEnvironmentsGiveWhatEachGivesAlone) {
+  SyntheticOptions clicks = kSmall;
+  clicks.rewards = RewardKind::kClicks;
+  clicks.rounds = 40;
+  const auto make = [](const SyntheticOptions& options) -> MakeEnvironment {
+    return [options](std::uint64_t seed) { return MakeSynthetic(options, seed); };
+  };
+  const RunnerOptions options{.policies = {"linucb", "lints"}, .seeds = 2, .threads = 3};
+  const auto all = CompareAll(std::vector{make(kSmall), make(clicks)}, options);
+  ASSERT_EQ(all.value().size(), 2U);
+  for (const auto& [together, alone] : {std::pair{all.value()[0], Play(options)},
+                                        std::pair{all.value()[1], Play(options, clicks)}}) {
+    EXPECT_EQ(together.checkpoint_rounds, alone.checkpoint_rounds);
+    for (std::size_t p = 0; p < 2; ++p) {
+      EXPECT_EQ(together.policies[p].spec, alone.policies[p].spec);
+      for (std::size_t s = 0; s < 2; ++s) {
+        ExpectSameRun(together.policies[p].runs[s], alone.policies[p].runs[s]);
+      }
+    }
+  }
+}
+
 TEST(RunnerTest, OracleKnowsTheGroupsExactly) {
   const Comparison played = Play({.policies = {"oracle-linucb", "linucb"}});
   const ClusterMetrics& oracle = played.policies[0].runs[0].clusters;

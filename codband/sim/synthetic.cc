@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "codband/base/random.h"
 #include "codband/linalg/kernels.h"
@@ -20,7 +21,10 @@ enum class Purpose : std::uint64_t {
   kFirstModel = 1002,
   kPeriod = 1003,  // event: visit number
   kNextModel = 1004,
-  kVisit = 1005,
+  kVisit = 1005,  // arms and Gaussian noise
+  kVisitor = 1006,
+  kLuck = 1007,  // apart from kVisit, so that every kind of reward meets the same arms
+  kCommonDirection = 1008,
 };
 
 // The concentration of setting 1, and the least distance between parameters.
@@ -28,6 +32,12 @@ constexpr double kConcentration = 4;
 constexpr double kLeastDistanceDirichlet = 0.9;
 constexpr double kLeastDistanceFixed = 0.85;
 constexpr int kPlacementAttempts = 10000;
+
+// What may be asked for instead: random unit vectors around a common direction lie √2 times as far
+// from each other as from it, so the latter must be less than 1.
+constexpr double kLeastSeparation = 0.01;
+constexpr double kMostSeparation = 1.4;
+constexpr double kLeastShareOfSeparation = 0.75;
 
 // What fits: the arms of one visit, and the numbers of one round or of the pool (8 GB).
 constexpr std::size_t kMostArms = 10'000;
@@ -44,16 +54,37 @@ double Distance(std::span<const double> a, std::span<const double> b) {
   return std::sqrt(sum);
 }
 
+// The point at `share` of the way from a to b, both of norm 1, on the sphere.
+void Interpolate(std::span<const double> a, std::span<const double> b, double share,
+                 std::span<double> out) {
+  const double angle = std::acos(std::clamp(Dot(a, b), -1.0, 1.0));
+  const double sine = std::sin(angle);
+  // No way to go, or (opposite points) no shortest one: a jump to the nearer end.
+  if (sine < 1e-9) {
+    std::ranges::copy(share < 0.5 ? a : b, out.begin());
+    return;
+  }
+  const double of_a = std::sin((1 - share) * angle) / sine;
+  const double of_b = std::sin(share * angle) / sine;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = of_a * a[i] + of_b * b[i];
+}
+
 class Synthetic final : public Environment {
  public:
-  Synthetic(const SyntheticOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {
+  Synthetic(const SyntheticOptions& options, std::uint64_t seed)
+      : options_(options), rewards_(options.rewards, options.noise), seed_(seed) {
     MakeArmPool();
+    if (options_.separation) {
+      common_direction_.resize(options_.dim);
+      Stream(Purpose::kCommonDirection, 0).FillNormal(common_direction_);
+      Normalise(common_direction_);
+    }
   }
 
   // Draws the first parameters and gives each user one of them.
   Status Start() {
     for (std::size_t k = 0; k < options_.models; ++k) {
-      if (!AddParameter()) {
+      if (!AddParameter(parameters_)) {
         return Status::InvalidArgument(fmt::format(
             "models = {}: no room for more than {} parameters at distance {} in {} dimensions",
             options_.models, k, least_distance(), options_.dim));
@@ -66,12 +97,17 @@ class Synthetic final : public Environment {
       users_[u].period = DrawPeriod(u);
       ++assignments_[users_[u].model];
     }
+    if (options_.drift) {
+      positions_.resize(options_.users * options_.dim);
+      for (std::size_t u = 0; u < users_.size(); ++u) SetOut(u);
+    }
     return {};
   }
 
   std::size_t dim() const override { return options_.dim; }
   std::size_t user_count() const override { return options_.users; }
   std::size_t round_count() const override { return options_.rounds; }
+  double noise() const override { return rewards_.deviation(); }
 
   std::size_t model_count() const override { return parameters_.size(); }
   std::span<const double> parameter(std::size_t model) const override { return parameters_[model]; }
@@ -86,37 +122,41 @@ class Synthetic final : public Environment {
   void StartRound(std::size_t round) override {
     round_ = round;
     for (std::size_t u = 0; u < users_.size(); ++u) {
-      User& user = users_[u];
-      user.changed = false;
-      if (options_.setting == Setting::kStationary) continue;
-      if (round <= user.last_change + user.period) continue;
-      const std::size_t model = DrawNextModel(u);
-      user.changed = model != user.model;
-      user.model = model;
-      user.last_change = round;
-      user.period = DrawPeriod(u);
-      ++assignments_[model];
+      const std::size_t before = users_[u].model;
+      if (options_.drift) {
+        Drift(u);
+      } else if (options_.setting != Setting::kStationary && period_is_over(users_[u])) {
+        users_[u].model = DrawNextModel(u);
+        StartPeriod(u);
+        ++assignments_[users_[u].model];
+      }
+      users_[u].changed = users_[u].model != before;
     }
   }
 
-  void MakeVisit(UserId user, Visit& visit) const override {
-    RandomStream random = Stream(Purpose::kVisit, VisitNumber(user));
-    visit.user = user;
-    visit.noise = options_.noise * random.Normal();
+  void MakeVisit(std::size_t slot, Visit& visit) const override {
+    RandomStream random = Stream(Purpose::kVisit, VisitNumber(slot));
+    visit.user = Visitor(slot);
+    const Luck luck{.normal = random.Normal(),
+                    .uniform = Stream(Purpose::kLuck, VisitNumber(slot)).Uniform()};
     visit.arms.resize(options_.arms * options_.dim);
     visit.means.resize(options_.arms);
+    visit.rewards.resize(options_.arms);
     std::vector<std::size_t>& chosen = chosen_;
     chosen.clear();
     while (chosen.size() < options_.arms) {
       const std::size_t arm = random.Below(options_.pool);
       if (std::ranges::find(chosen, arm) == chosen.end()) chosen.push_back(arm);
     }
+    const std::span<const double> parameter = parameter_of(visit.user);
     for (std::size_t i = 0; i < options_.arms; ++i) {
       const std::span<const double> features =
           std::span(arm_pool_).subspan(chosen[i] * options_.dim, options_.dim);
       std::ranges::copy(features,
                         visit.arms.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
-      visit.means[i] = Dot(features, parameters_[users_[user].model]);
+      const double fit = Dot(features, parameter);
+      visit.means[i] = rewards_.Mean(fit);
+      visit.rewards[i] = rewards_.Reward(fit, luck);
     }
   }
 
@@ -126,15 +166,58 @@ class Synthetic final : public Environment {
     std::size_t last_change = 0;
     std::size_t period = 0;
     bool changed = false;
+    // Of a drifting user: the ends of the way.
+    std::size_t from = 0;
+    std::size_t to = 0;
   };
 
   RandomStream Stream(Purpose purpose, std::uint64_t event) const {
     return {{.seed = seed_, .event = event}, static_cast<std::uint64_t>(purpose)};
   }
 
-  std::uint64_t VisitNumber(std::size_t user) const { return round_ * options_.users + user; }
+  // Numbers the slots of all rounds; what users draw for themselves is numbered alike.
+  std::uint64_t VisitNumber(std::size_t slot) const { return round_ * options_.users + slot; }
+
+  UserId Visitor(std::size_t slot) const {
+    if (options_.order == VisitOrder::kTurn) return slot;
+    return Stream(Purpose::kVisitor, VisitNumber(slot)).Below(options_.users);
+  }
+
+  bool period_is_over(const User& user) const { return round_ > user.last_change + user.period; }
+
+  void StartPeriod(std::size_t user) {
+    users_[user].last_change = round_;
+    users_[user].period = DrawPeriod(user);
+  }
+
+  // What a user acts on, be it one of the parameters or on the way between two.
+  std::span<const double> parameter_of(std::size_t user) const {
+    if (!options_.drift) return parameters_[users_[user].model];
+    return std::span(positions_).subspan(user * options_.dim, options_.dim);
+  }
+
+  // Chooses where a drifting user goes from the present parameter.
+  void SetOut(std::size_t user) {
+    users_[user].from = users_[user].model;
+    users_[user].to = DrawNextModel(user);
+    ++assignments_[users_[user].to];
+  }
+
+  void Drift(std::size_t u) {
+    User& user = users_[u];
+    if (period_is_over(user)) {
+      StartPeriod(u);
+      SetOut(u);
+    }
+    const double share =
+        static_cast<double>(round_ - user.last_change) / static_cast<double>(user.period + 1);
+    user.model = share < 0.5 ? user.from : user.to;
+    Interpolate(parameters_[user.from], parameters_[user.to], share,
+                std::span(positions_).subspan(u * options_.dim, options_.dim));
+  }
 
   double least_distance() const {
+    if (options_.separation) return kLeastShareOfSeparation * *options_.separation;
     return options_.setting == Setting::kDirichletProcess ? kLeastDistanceDirichlet
                                                           : kLeastDistanceFixed;
   }
@@ -152,14 +235,27 @@ class Synthetic final : public Environment {
     }
   }
 
-  // A uniform direction, far enough from all others; false if none is found.
-  bool AddParameter() {
+  // A uniform direction, or with a separation one at the right angle to the common direction.
+  void DrawParameter(RandomStream& random, std::span<double> out) const {
+    random.FillNormal(out);
+    Normalise(out);
+    if (!options_.separation) return;
+    Axpy(-Dot(out, common_direction_), common_direction_, out);
+    Normalise(out);
+    const double sine = *options_.separation / std::numbers::sqrt2;
+    const double cosine = std::sqrt(1 - sine * sine);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = cosine * common_direction_[i] + sine * out[i];
+    }
+  }
+
+  // One more parameter, far enough from the others; false if none is found.
+  bool AddParameter(std::span<const std::vector<double>> others) {
     RandomStream random = Stream(Purpose::kParameter, parameters_.size());
     std::vector<double> candidate(options_.dim);
     for (int attempt = 0; attempt < kPlacementAttempts; ++attempt) {
-      random.FillNormal(candidate);
-      Normalise(candidate);
-      const bool apart = std::ranges::all_of(parameters_, [&](const auto& other) {
+      DrawParameter(random, candidate);
+      const bool apart = std::ranges::all_of(others, [&](const auto& other) {
         return Distance(candidate, other) >= least_distance();
       });
       if (apart) {
@@ -182,22 +278,31 @@ class Synthetic final : public Environment {
       const std::size_t other = random.Below(options_.models - 1);
       return other < users_[user].model ? other : other + 1;
     }
-    std::vector<double> weights(assignments_.begin(), assignments_.end());
-    weights.push_back(kConcentration);
-    const std::size_t drawn = random.Categorical(weights);
-    if (drawn < parameters_.size()) return drawn;
-    if (!AddParameter()) return users_[user].model;  // the sphere is full: the user stays
+    std::span<const std::vector<double>> others = parameters_;
+    if (options_.setting == Setting::kNovel) {
+      // The whole sphere would be full sooner or later.
+      others = others.subspan(users_[user].model, 1);
+    } else {
+      std::vector<double> weights(assignments_.begin(), assignments_.end());
+      weights.push_back(kConcentration);
+      const std::size_t drawn = random.Categorical(weights);
+      if (drawn < parameters_.size()) return drawn;
+    }
+    if (!AddParameter(others)) return users_[user].model;  // the sphere is full: the user stays
     assignments_.push_back(0);
-    return drawn;
+    return parameters_.size() - 1;
   }
 
   SyntheticOptions options_;
+  RewardModel rewards_;
   std::uint64_t seed_;
   std::size_t round_ = 0;
-  std::vector<double> arm_pool_;  // row-major
+  std::vector<double> arm_pool_;          // row-major
+  std::vector<double> common_direction_;  // with a separation
   std::vector<std::vector<double>> parameters_;
   std::vector<std::uint64_t> assignments_;  // how often each parameter was given to a user
   std::vector<User> users_;
+  std::vector<double> positions_;            // of drifting users, row-major
   mutable std::vector<std::size_t> chosen_;  // scratch of MakeVisit
 };
 
@@ -243,6 +348,19 @@ Status SyntheticOptions::Validate() const {
   if (!(noise >= 1e-6 && noise <= 1e6)) {
     return Status::InvalidArgument(
         fmt::format("noise = {}, expected a number from 1e-06 to 1e+06", noise));
+  }
+  if (separation && !(*separation >= kLeastSeparation && *separation <= kMostSeparation)) {
+    return Status::InvalidArgument(fmt::format("separation = {}, expected a number from {} to {}",
+                                               *separation, kLeastSeparation, kMostSeparation));
+  }
+  if (drift && setting == Setting::kStationary) {
+    return Status::InvalidArgument(
+        "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 nobody changes");
+  }
+  if (dim == 1 && (drift || separation || setting == Setting::kNovel)) {
+    return Status::InvalidArgument(fmt::format(
+        "dim = 1, expected a whole number from 2 to {} for drift, separation or setting 4",
+        kMaxDimension));
   }
   return {};
 }
