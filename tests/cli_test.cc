@@ -150,7 +150,13 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"simulate --models 50 --dim 2", "no room for more than"},
       {"simulate --nosuch 1", "--nosuch"},
       {"policies nosuch", "policy 'nosuch' is unknown"},
-      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, policies"},
+      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, stress, policies"},
+      {"stress --cells clicks,nosuch", "--cells: 'nosuch' is unknown; there are base, d5, d10"},
+      {"stress --policies codband", "--policies = 'codband', expected the judged policy and at"},
+      {"stress --policies codband,oracle-greedy", "at least one other that is no yardstick"},
+      {"stress --policies codband,nosuch", "policy 'nosuch' is unknown"},
+      {"stress --seeds 0", "--seeds = '0', expected a whole number from 1"},
+      {"stress --format xml", "--format = 'xml', expected table, json or csv"},
       {"", "subcommand"},
   };
   for (const auto& [arguments, message] : cases) {
@@ -211,13 +217,72 @@ TEST_F(CliTest, PoliciesListsParametersRangesAndDefaults) {
 }
 
 TEST_F(CliTest, HelpTeachesWithExamples) {
-  for (const char* arguments : {"--help", "simulate --help", "policies --help"}) {
+  for (const char* arguments : {"--help", "simulate --help", "stress --help", "policies --help"}) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
   }
   EXPECT_NE(Run("simulate --help").out.find("Examples:"), std::string::npos);
   EXPECT_EQ(Run("--version").out.rfind("codband 0.", 0), 0U);
+}
+
+constexpr const char* kStress = "stress --quick --cells clicks,users10 --seeds 2 ";
+
+TEST_F(CliTest, StressComparesTheFirstPolicyWithTheOthersInEveryCell) {
+  const Outcome outcome = Run(std::string(kStress) + "--policies linucb,oracle-greedy,random");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_NE(outcome.out.find("4 users"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("\n\nlinucb loses 0 of 2 cells\n")) << outcome.out;
+
+  const Json json = Json::parse(
+      Run(std::string(kStress) + "--policies linucb,oracle-greedy,random --format json").out);
+  EXPECT_EQ(json["judged"], "linucb");
+  EXPECT_EQ(json["seeds"], Json({1, 2}));
+  EXPECT_EQ(json["lost"], Json::array());
+  ASSERT_EQ(json["cells"].size(), 2U);
+  EXPECT_EQ(json["cells"][0]["name"], "clicks");
+  EXPECT_EQ(json["cells"][0]["environment"]["rewards"], "clicks");
+  EXPECT_EQ(json["cells"][1]["environment"]["users"], 4);
+  for (const Json& cell : json["cells"]) {
+    const Json& policies = cell["policies"];
+    ASSERT_EQ(policies.size(), 3U);
+    EXPECT_EQ(policies[0]["regret"]["runs"].size(), 2U);
+    EXPECT_EQ(cell["best_other"], "random");  // a yardstick is no rival
+    EXPECT_EQ(cell["lost"], false);
+    EXPECT_DOUBLE_EQ(cell["ratio"].get<double>(), policies[0]["regret"]["mean"].get<double>() /
+                                                      policies[2]["regret"]["mean"].get<double>());
+  }
+}
+
+TEST_F(CliTest, StressMarksLostCellsAndFailsOnlyIfStrict) {
+  const std::string arguments = std::string(kStress) + "--policies random,lints,linucb ";
+  const Outcome lenient = Run(arguments);
+  EXPECT_EQ(lenient.exit_code, 0) << lenient.err;
+  EXPECT_NE(lenient.out.find("random loses 2 of 2 cells: clicks, users10\n"), std::string::npos)
+      << lenient.out;
+  const Outcome strict = Run(arguments + "--strict");
+  EXPECT_EQ(strict.exit_code, 1);
+  EXPECT_EQ(strict.out, lenient.out);
+  EXPECT_EQ(strict.err, "codband stress: random loses 2 of 2 cells: clicks, users10\n");
+  EXPECT_EQ(Run(std::string(kStress) + "--policies linucb,random --strict").exit_code, 0);
+}
+
+TEST_F(CliTest, StressIsTheSameForAnyNumberOfThreadsAndASimulationOfItsCell) {
+  const std::string arguments =
+      std::string(kStress) + "--policies codband,linucb --format csv --threads ";
+  const Outcome one = Run(arguments + "1");
+  EXPECT_EQ(one.out, Run(arguments + "3").out);
+  EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 1 + 2 * 2 * 2);
+  const Json simulated =
+      Json::parse(Run("simulate --users 20 --rounds 500 --period 100:333 --rewards clicks "
+                      "--policies linucb --seed 2 --format json")
+                      .out);
+  const auto regret = simulated["policies"][0]["regret"]["mean"].get<double>();
+  const std::string line = "clicks,linucb,2,";
+  const std::size_t at = one.out.find(line);
+  ASSERT_NE(at, std::string::npos) << one.out;
+  EXPECT_DOUBLE_EQ(std::stod(one.out.substr(at + line.size())), regret);
 }
 
 constexpr const char* kPaper =

@@ -16,6 +16,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "kIoError";
     case StatusCode::kUnavailable:
       return "kUnavailable";
+    case StatusCode::kCheckFailed:
+      return "kCheckFailed";
   }
   return "unknown code";
 }

@@ -17,6 +17,7 @@ enum class StatusCode {
   kCorruption,       // bytes read back are not what was written
   kIoError,          // the disk or the network said no
   kUnavailable,      // not now: try again
+  kCheckFailed,      // what the caller wanted to be sure of does not hold
 };
 
 std::string_view StatusCodeName(StatusCode code);

@@ -10,6 +10,7 @@ namespace {
 TEST(StatusTest, TextHasCodeAndMessage) {
   EXPECT_EQ(Status().ToString(), "kOk");
   EXPECT_EQ(Status::Corruption("bad byte").ToString(), "kCorruption: bad byte");
+  EXPECT_EQ(Status(StatusCode::kCheckFailed, "").ToString(), "kCheckFailed");
 }
 
 TEST(ResultTest, HoldsAValueOrAStatus) {

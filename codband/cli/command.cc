@@ -1,10 +1,12 @@
 #include "codband/cli/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 namespace codband {
@@ -27,6 +29,28 @@ Result<double> ParseReal(std::string_view flag, std::string_view text) {
     return Status::InvalidArgument(fmt::format("{} = '{}', expected a number", flag, text));
   }
   return value;
+}
+
+Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_view list,
+                                             std::span<const std::string> names) {
+  std::vector<std::size_t> selected;
+  if (list.empty()) {
+    selected.resize(names.size());
+    std::iota(selected.begin(), selected.end(), 0);
+  }
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view name = list.substr(0, comma);
+    list = comma == list.npos ? std::string_view{} : list.substr(comma + 1);
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      return Status::InvalidArgument(
+          fmt::format("{}: '{}' is unknown; there are {}", flag, name, fmt::join(names, ", ")));
+    }
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    if (std::ranges::count(selected, index) == 0) selected.push_back(index);
+  }
+  return selected;
 }
 
 Status RunFlags::Parse(std::uint64_t& first_seed, std::size_t& seed_count,

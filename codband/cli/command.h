@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "codband/base/status.h"
 
@@ -18,6 +20,7 @@ namespace codband {
 // and leaves its outcome in `status`. Both outlive the parsing.
 void AddSimulateCommand(CLI::App& app, Status& status);
 void AddPaperCommand(CLI::App& app, Status& status);
+void AddStressCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
 
 // Flags are read as text and parsed here, so that every message names the flag, the value and what
@@ -32,6 +35,24 @@ Status Assign(Result<T> parsed, T& target) {
   if (!parsed.ok()) return parsed.status();
   target = std::move(parsed).value();
   return {};
+}
+
+// Which of the names a comma-separated list holds, in its order and each once; all for an empty
+// list. kInvalidArgument for an unknown name says which there are.
+Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_view list,
+                                             std::span<const std::string> names);
+
+// The same for items that have a member `name`.
+template <typename Item>
+Result<std::vector<Item>> SelectByName(std::string_view flag, std::string_view list,
+                                       const std::vector<Item>& items) {
+  std::vector<std::string> names;
+  for (const Item& item : items) names.push_back(item.name);
+  const auto chosen = SelectNames(flag, list, names);
+  if (!chosen.ok()) return chosen.status();
+  std::vector<Item> selected;
+  for (const std::size_t i : chosen.value()) selected.push_back(items[i]);
+  return selected;
 }
 
 // The flags --seed, --seeds and --threads, as typed; empty means not given.

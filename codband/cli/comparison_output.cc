@@ -20,34 +20,10 @@ using Json = nlohmann::ordered_json;
 
 Json OrNull(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
 
-Json EnvironmentJson(const SyntheticOptions& environment) {
-  Json json{{"setting", static_cast<int>(environment.setting)},
-            {"users", environment.users},
-            {"models", environment.models},
-            {"rounds", environment.rounds}};
-  if (environment.setting == Setting::kStationary) {
-    json["period"] = nullptr;
-  } else {
-    json["period"] = {environment.period_min, environment.period_max};
-  }
-  json["noise"] = HasNoise(environment.rewards) ? Json(environment.noise) : Json(nullptr);
-  json["arms"] = environment.arms;
-  json["pool"] = environment.pool;
-  json["dim"] = environment.dim;
-  json["order"] = environment.order == VisitOrder::kRandom ? "random" : "turn";
-  json["drift"] = environment.drift;
-  json["separation"] = OrNull(environment.separation);
-  json["rewards"] = RewardName(environment.rewards);
-  return json;
-}
-
 Json PolicyJson(const PolicyResults& policy) {
   const RunSummary summary = Summarise(policy);
-  Json runs = Json::array();
-  for (const RunResult& run : policy.runs) runs.push_back(run.total_regret());
   return {{"name", policy.spec},
-          {"regret",
-           {{"mean", summary.mean_regret}, {"sd", summary.sd_regret}, {"runs", std::move(runs)}}},
+          {"regret", RegretJson(policy)},
           {"us_per_step", summary.us_per_step},
           {"us_per_step_halves", {summary.us_first_half, summary.us_second_half}},
           {"changes",
@@ -138,16 +114,48 @@ std::string ReportPage(const ComparisonRecord& record) {
 
 }  // namespace
 
+Json EnvironmentJson(const SyntheticOptions& environment) {
+  Json json{{"setting", static_cast<int>(environment.setting)},
+            {"users", environment.users},
+            {"models", environment.models},
+            {"rounds", environment.rounds}};
+  if (environment.setting == Setting::kStationary) {
+    json["period"] = nullptr;
+  } else {
+    json["period"] = {environment.period_min, environment.period_max};
+  }
+  json["noise"] = HasNoise(environment.rewards) ? Json(environment.noise) : Json(nullptr);
+  json["arms"] = environment.arms;
+  json["pool"] = environment.pool;
+  json["dim"] = environment.dim;
+  json["order"] = environment.order == VisitOrder::kRandom ? "random" : "turn";
+  json["drift"] = environment.drift;
+  json["separation"] = OrNull(environment.separation);
+  json["rewards"] = RewardName(environment.rewards);
+  return json;
+}
+
+Json RegretJson(const PolicyResults& policy) {
+  const RunSummary summary = Summarise(policy);
+  Json runs = Json::array();
+  for (const RunResult& run : policy.runs) runs.push_back(run.total_regret());
+  return {{"mean", summary.mean_regret}, {"sd", summary.sd_regret}, {"runs", std::move(runs)}};
+}
+
+Json SeedsJson(std::uint64_t first, std::size_t count) {
+  std::vector<std::uint64_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
 std::string ToJson(const ComparisonRecord& record) {
-  std::vector<std::uint64_t> seeds(record.seeds);
-  std::iota(seeds.begin(), seeds.end(), record.first_seed);
   Json policies = Json::array();
   for (const PolicyResults& policy : record.comparison.policies) {
     policies.push_back(PolicyJson(policy));
   }
   const Json json{{"version", kVersion},
                   {"environment", EnvironmentJson(record.environment)},
-                  {"seeds", seeds},
+                  {"seeds", SeedsJson(record.first_seed, record.seeds)},
                   {"policies", std::move(policies)},
                   {"checkpoint_rounds", record.comparison.checkpoint_rounds}};
   return json.dump(2) + "\n";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "codband/base/status.h"
@@ -18,6 +20,12 @@ struct ComparisonRecord {
   double seconds = 0;
   Comparison comparison;
 };
+
+// What the JSON of several commands has alike: all options of a population; mean, deviation and
+// runs of one policy; the seeds.
+nlohmann::ordered_json EnvironmentJson(const SyntheticOptions& environment);
+nlohmann::ordered_json RegretJson(const PolicyResults& policy);
+nlohmann::ordered_json SeedsJson(std::uint64_t first, std::size_t count);
 
 // One JSON object; apart from timings it is a function of environment, seeds and policies.
 std::string ToJson(const ComparisonRecord& record);

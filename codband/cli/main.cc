@@ -38,6 +38,7 @@ int Main(int argc, char** argv) {
       "  codband policies                what there is to compare\n"
       "  codband simulate                compare policies on a simulated population\n"
       "  codband paper --quick           the paper's experiments in about a minute\n"
+      "  codband stress --quick          where a policy loses to others\n"
       "  codband simulate --help         every flag, with examples",
       "codband");
   app.set_version_flag("--version", fmt::format("codband {}", kVersion));
@@ -50,6 +51,7 @@ int Main(int argc, char** argv) {
   Status status;
   AddSimulateCommand(app, status);
   AddPaperCommand(app, status);
+  AddStressCommand(app, status);
   AddPoliciesCommand(app, status);
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
@@ -68,8 +70,10 @@ int Main(int argc, char** argv) {
   }
   if (!status.ok()) {
     const std::string command = app.get_subcommands().front()->get_name();
-    fmt::print(stderr, "codband {}: {}\nTry 'codband {} --help'.\n", command, status.message(),
-               command);
+    fmt::print(stderr, "codband {}: {}\n", command, status.message());
+    if (ExitCode(status) == kExitBadInput) {
+      fmt::print(stderr, "Try 'codband {} --help'.\n", command);
+    }
   }
   return ExitCode(status);
 }

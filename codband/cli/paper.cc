@@ -186,7 +186,7 @@ Status RunPaper(const PaperFlags& flags) {
   record.seeds = flags.quick ? 1 : 5;
   std::size_t threads = 1;
   CODBAND_RETURN_IF_ERROR(flags.runs.Parse(record.first_seed, record.seeds, threads));
-  auto experiments = SelectExperiments(PaperExperiments(flags.quick), flags.rows);
+  auto experiments = SelectByName("--rows", flags.rows, PaperExperiments(flags.quick));
   if (!experiments.ok()) return experiments.status();
   record.experiments = std::move(experiments).value();
   record.policies = flags.policies.empty() ? PaperPolicies() : SplitPolicyList(flags.policies);

@@ -1,9 +1,6 @@
 #include "codband/cli/paper_experiments.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 namespace codband {
 namespace {
@@ -90,29 +87,6 @@ std::vector<PaperExperiment> PaperExperiments(bool quick) {
     experiment.title = Describe(experiment.environment);
   }
   return experiments;
-}
-
-Result<std::vector<PaperExperiment>> SelectExperiments(std::vector<PaperExperiment> all,
-                                                       std::string_view names) {
-  if (names.empty()) return all;
-  std::vector<PaperExperiment> selected;
-  while (!names.empty()) {
-    const std::size_t comma = names.find(',');
-    const std::string_view name = names.substr(0, comma);
-    names = comma == names.npos ? std::string_view{} : names.substr(comma + 1);
-    const auto found = std::ranges::find(all, name, &PaperExperiment::name);
-    if (found == all.end()) {
-      std::vector<std::string> known;
-      known.reserve(all.size());
-      for (const PaperExperiment& experiment : all) known.push_back(experiment.name);
-      return Status::InvalidArgument(
-          fmt::format("--rows: '{}' is unknown; there are {}", name, fmt::join(known, ", ")));
-    }
-    if (std::ranges::find(selected, name, &PaperExperiment::name) == selected.end()) {
-      selected.push_back(*found);
-    }
-  }
-  return selected;
 }
 
 std::vector<std::string> PaperPolicies() {

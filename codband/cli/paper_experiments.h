@@ -2,10 +2,8 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "codband/base/status.h"
 #include "codband/sim/synthetic.h"
 
 namespace codband {
@@ -21,11 +19,6 @@ struct PaperExperiment {
 // The eight rows of the table (row1 is also Figure 2 (b)) and the two other settings of Figure 2.
 // `quick` keeps their shape with fewer users and rounds; periods shrink as the rounds do.
 std::vector<PaperExperiment> PaperExperiments(bool quick);
-
-// Those named in a comma-separated list; all for an empty one. kInvalidArgument for an unknown
-// name.
-Result<std::vector<PaperExperiment>> SelectExperiments(std::vector<PaperExperiment> all,
-                                                       std::string_view names);
 
 // The policies of the section in the order of its table, then ours.
 std::vector<std::string> PaperPolicies();

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <set>
 
 #include "codband/linalg/kernels.h"
@@ -233,7 +234,7 @@ TEST(SyntheticTest, DriftTurnsTheParameterALittleEveryRoundToThatOfAnotherModel)
         EXPECT_NEAR(to_model, 0, 1e-7);
       } else {
         // Half a turn takes 61 rounds at least.
-        EXPECT_LT(Distance(theta, last[user]), M_PI / 61 + 1e-7);
+        EXPECT_LT(Distance(theta, last[user]), std::numbers::pi / 61 + 1e-7);
         EXPECT_GT(Distance(theta, last[user]), 0);
         EXPECT_EQ(environment->changed(user), environment->model_of(user) != model[user]);
       }
