@@ -82,7 +82,7 @@ TEST_P(ConformanceTest, BadInputIsRejectedByNameAndChangesNothing) {
     std::vector<double> arms = good;
     arms[11] = bad;
     EXPECT_EQ(choose_error(arms, 5), std::string("[Policy::Choose] feature 1 of arm 2 is ") + text +
-                                         ", expected a number within ±1e50");
+                                         ", expected a number within ±1e15");
   }
 
   const Decision decision = policy->Choose(0, {good, 5}, {});
@@ -95,13 +95,13 @@ TEST_P(ConformanceTest, BadInputIsRejectedByNameAndChangesNothing) {
     return "no error";
   };
   EXPECT_EQ(learn_error(decision, std::nan("")),
-            "[Policy::Learn] reward is nan, expected a number within ±1e50");
+            "[Policy::Learn] reward is nan, expected a number within ±1e15");
   EXPECT_EQ(learn_error(decision, std::numeric_limits<double>::infinity()),
-            "[Policy::Learn] reward is inf, expected a number within ±1e50");
+            "[Policy::Learn] reward is inf, expected a number within ±1e15");
   Decision damaged = decision;
   damaged.features[3] = std::nan("");
   EXPECT_EQ(learn_error(damaged, 1),
-            "[Policy::Learn] feature 3 of the decision is nan, expected a number within ±1e50");
+            "[Policy::Learn] feature 3 of the decision is nan, expected a number within ±1e15");
   damaged.features.resize(2);
   EXPECT_EQ(learn_error(damaged, 1), "[Policy::Learn] the decision has 2 features, expected 5");
   EXPECT_EQ(EncodeState(*policy), before);

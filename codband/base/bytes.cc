@@ -27,6 +27,11 @@ void ByteWriter::Doubles(std::span<const double> values) {
   for (const double value : values) Double(value);
 }
 
+void ByteWriter::Floats(std::span<const float> values) {
+  bytes_.reserve(bytes_.size() + values.size() * sizeof(float));
+  for (const float value : values) U32(std::bit_cast<std::uint32_t>(value));
+}
+
 void ByteWriter::String(std::string_view value) {
   U64(value.size());
   bytes_.append(value);
@@ -64,6 +69,16 @@ double ByteReader::Double(std::string_view field) {
 void ByteReader::Doubles(std::string_view field, std::span<double> out) {
   for (double& slot : out) {
     slot = std::bit_cast<double>(U64(field));
+    if (!std::isfinite(slot)) {
+      Fail(field, fmt::format("is {}, expected a finite number", slot));
+      slot = 0;
+    }
+  }
+}
+
+void ByteReader::Floats(std::string_view field, std::span<float> out) {
+  for (float& slot : out) {
+    slot = std::bit_cast<float>(U32(field));
     if (!std::isfinite(slot)) {
       Fail(field, fmt::format("is {}, expected a finite number", slot));
       slot = 0;

@@ -20,7 +20,8 @@ class ByteWriter {
   void U64(std::uint64_t value);
   void Double(double value);
   void Doubles(std::span<const double> values);  // the values alone: the reader knows how many
-  void String(std::string_view value);           // length, then bytes
+  void Floats(std::span<const float> values);
+  void String(std::string_view value);  // length, then bytes
 
   const std::string& bytes() const { return bytes_; }
   std::string Take() { return std::move(bytes_); }
@@ -42,6 +43,7 @@ class ByteReader {
   std::uint64_t U64(std::string_view field);
   double Double(std::string_view field);                        // fails if not finite
   void Doubles(std::string_view field, std::span<double> out);  // fails if any is not finite
+  void Floats(std::string_view field, std::span<float> out);    // the same
   std::string String(std::string_view field);
 
   // A number of records that follow. Fails unless they fit in the bytes that are left at

@@ -46,15 +46,15 @@ void CholeskyFactor::RefreshDiagonal() {
   log_determinant_ = 2 * determinant.Log();
 }
 
-CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(double diagonal, double scale,
+CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> diagonal, double scale,
                                                      std::span<const double> S) {
-  CODBAND_DCHECK(S.size() == lower_.size() && diagonal > 0 && scale > 0);
+  CODBAND_DCHECK(S.size() == lower_.size() && diagonal.size() == dim() && scale > 0);
   if (!AllWithin(S, std::numeric_limits<double>::max())) return false;
   for (std::size_t i = 0; i < lower_.size(); ++i) lower_[i] = scale * S[i];
-  for (std::size_t j = 0; j < dim(); ++j) Column(j)[0] += diagonal;
+  for (std::size_t j = 0; j < dim(); ++j) Column(j)[0] += diagonal[j];
   for (std::size_t j = 0; j < dim(); ++j) {
     const std::span<double> column = Column(j);
-    const double pivot = std::sqrt(std::max(column[0], diagonal));
+    const double pivot = std::sqrt(std::max(column[0], diagonal[j]));
     column[0] = pivot;
     for (std::size_t i = 1; i < column.size(); ++i) column[i] /= pivot;
     for (std::size_t k = j + 1; k < dim(); ++k) {
@@ -160,6 +160,20 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const dou
       sum += solved * solved;
     }
     for (std::size_t lane = 0; lane < used; ++lane) out[first + lane] = sum[lane];
+  }
+}
+
+void CholeskyFactor::Invert(std::span<double> packed) const {
+  CODBAND_DCHECK(packed.size() == lower_.size());
+  StackVector buffer;
+  const std::span<double> column(buffer.data(), dim());
+  for (std::size_t j = 0; j < dim(); ++j) {
+    std::ranges::fill(column, 0.0);
+    column[j] = 1;
+    SolveLower(column);
+    SolveTransposed(column);
+    std::copy(column.begin() + static_cast<std::ptrdiff_t>(j), column.end(),
+              packed.begin() + static_cast<std::ptrdiff_t>(PackedColumn(dim(), j)));
   }
 }
 

@@ -23,11 +23,12 @@ class CholeskyFactor {
   double log_determinant() const { return log_determinant_; }  // ln|A|
   std::span<const double> packed() const { return lower_; }    // L
 
-  // Factors diagonal · I + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
-  // outer products, so no pivot can be below `diagonal` but for rounding (which is large where huge
-  // terms were added and taken out again); such a pivot is raised to it. Returns false if S is not
-  // finite; the factor then means nothing until the next successful call.
-  [[nodiscard]] bool Factorize(double diagonal, double scale, std::span<const double> S);
+  // Factors diag(diagonal) + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
+  // outer products, so no pivot can be below its `diagonal` but for rounding (which is large where
+  // huge terms were added and taken out again); such a pivot is raised to it. Returns false if S is
+  // not finite; the factor then means nothing until the next successful call.
+  [[nodiscard]] bool Factorize(std::span<const double> diagonal, double scale,
+                               std::span<const double> S);
 
   // A += x xᵀ by plane rotations, O(d²).
   void Update(std::span<const double> x);
@@ -46,6 +47,9 @@ class CholeskyFactor {
   // The same for every row of a row-major matrix with d columns; out has one entry a row. The bits
   // equal those of InverseQuadratic, several rows are done at a time.
   void InverseQuadratics(std::span<const double> rows, std::span<double> out) const;
+
+  // A⁻¹, packed, O(d³).
+  void Invert(std::span<double> packed) const;
 
   void Save(ByteWriter& out) const;
   // Precondition: the factor was constructed with the dimension that was saved.

@@ -48,7 +48,7 @@ RC_GTEST_PROP(CholeskyFactorTest, FactorizeEqualsUpdates, ()) {
   std::vector<double> S(PackedSize(dim));
   for (const auto& x : c.vectors) AddOuter(4, x, S);
   CholeskyFactor factor(dim, 1);
-  RC_ASSERT(factor.Factorize(0.5, 0.25, S));
+  RC_ASSERT(factor.Factorize(std::vector<double>(factor.dim(), 0.5), 0.25, S));
   RC_ASSERT(RelativeError(Product(factor), c.matrix) < 1e-12);
 }
 
@@ -97,9 +97,11 @@ TEST(CholeskyFactorTest, DowndateThatWouldLoseDefinitenessIsRefusedAndChangesNot
 
 TEST(CholeskyFactorTest, FactorizeRaisesPivotsThatRoundingMadeTooSmall) {
   CholeskyFactor factor(2, 1);
-  EXPECT_FALSE(factor.Factorize(0.1, 1, std::vector<double>{1, std::nan(""), 1}));
+  EXPECT_FALSE(
+      factor.Factorize(std::vector<double>{0.1, 0.1}, 1, std::vector<double>{1, std::nan(""), 1}));
   for (const double too_small : {1 - 0.1 - 1e-12, -5.0}) {
-    EXPECT_TRUE(factor.Factorize(0.1, 1, std::vector<double>{1, 1, too_small}));
+    EXPECT_TRUE(
+        factor.Factorize(std::vector<double>{0.1, 0.1}, 1, std::vector<double>{1, 1, too_small}));
     EXPECT_NEAR(factor.packed()[2] * factor.packed()[2], 0.1, 1e-9);
   }
 }

@@ -10,14 +10,31 @@
 
 namespace codband {
 
-GaussianPosterior::GaussianPosterior(std::size_t dim, double prior_precision, double noise_variance)
-    : prior_precision_(prior_precision),
-      noise_variance_(noise_variance),
-      stats_(dim),
-      factor_(dim, prior_precision),
-      mean_(dim) {
-  CODBAND_CHECK(std::isfinite(prior_precision) && prior_precision > 0);
-  CODBAND_CHECK(std::isfinite(noise_variance) && noise_variance > 0);
+GaussianPosterior::GaussianPosterior(const LinearPrior& prior)
+    : prior_precision_(prior.dim()),
+      prior_information_(prior.dim()),
+      stats_(prior.dim()),
+      factor_(prior.dim(), 1),
+      mean_(prior.dim()) {
+  TakePrior(prior);
+  Rebuild();
+}
+
+void GaussianPosterior::TakePrior(const LinearPrior& prior) {
+  CODBAND_CHECK(prior.dim() == dim() && prior.mean.size() == dim());
+  CODBAND_CHECK(std::isfinite(prior.noise_variance) && prior.noise_variance > 0);
+  for (std::size_t i = 0; i < dim(); ++i) {
+    CODBAND_CHECK(std::isfinite(prior.precision[i]) && prior.precision[i] > 0);
+    CODBAND_CHECK(std::isfinite(prior.mean[i]));
+    prior_precision_[i] = prior.precision[i];
+    prior_information_[i] = prior.precision[i] * prior.mean[i];
+  }
+  noise_variance_ = prior.noise_variance;
+}
+
+void GaussianPosterior::SetPrior(const LinearPrior& prior) {
+  TakePrior(prior);
+  Rebuild();
 }
 
 void GaussianPosterior::Add(std::span<const double> x, double r) {
@@ -71,7 +88,9 @@ void GaussianPosterior::Rebuild() {
 }
 
 void GaussianPosterior::RefreshMean() {
-  for (std::size_t i = 0; i < dim(); ++i) mean_[i] = stats_.c()[i] / noise_variance_;
+  for (std::size_t i = 0; i < dim(); ++i) {
+    mean_[i] = prior_information_[i] + stats_.c()[i] / noise_variance_;
+  }
   factor_.SolveLower(mean_);
   explained_ = Dot(mean_, mean_);
   factor_.SolveTransposed(mean_);

@@ -8,14 +8,15 @@
 #include "codband/base/bytes.h"
 #include "codband/base/random.h"
 #include "codband/linalg/cholesky.h"
+#include "codband/linalg/linear_prior.h"
 #include "codband/linalg/sufficient_stats.h"
 
 namespace codband {
 
 // What is known of the parameter θ of a linear model r = xᵀθ + noise, noise ~ N(0, σ²), from a set
-// of observations and the prior θ ~ N(0, I/λ): the Gaussian with
-//   precision  Λ = λI + S/σ²,   information  b = c/σ²,   mean  μ = Λ⁻¹b.
-// With σ = 1 it is ridge regression: Λ = λI + S, μ the ridge estimate.
+// of observations and the prior θ ~ N(m, P⁻¹), P diagonal (linear_prior.h): the Gaussian with
+//   precision  Λ = P + S/σ²,   information  b = Pm + c/σ²,   mean  μ = Λ⁻¹b.
+// With P = λI, m = 0 and σ = 1 it is ridge regression: Λ = λI + S, μ the ridge estimate.
 //
 // Held as the sums (sufficient_stats.h), the Cholesky factor of Λ and μ, all kept current. The
 // sums are the truth; the factor follows by rank-one changes and is rebuilt from the sums when a
@@ -28,11 +29,14 @@ class GaussianPosterior {
  public:
   static constexpr std::uint64_t kRebuildInterval = 1 << 16;
 
-  // The prior. Preconditions: 0 < dim ≤ kMaxDimension, both numbers positive and finite.
-  GaussianPosterior(std::size_t dim, double prior_precision, double noise_variance);
+  // Nothing observed yet. Preconditions: 0 < dim ≤ kMaxDimension, the invariants of LinearPrior.
+  explicit GaussianPosterior(const LinearPrior& prior);
+  GaussianPosterior(std::size_t dim, double prior_precision, double noise_variance)
+      : GaussianPosterior(LinearPrior::Isotropic(dim, prior_precision, noise_variance)) {}
 
   std::size_t dim() const { return mean_.size(); }
-  double prior_precision() const { return prior_precision_; }
+  std::span<const double> prior_precision() const { return prior_precision_; }      // P
+  std::span<const double> prior_information() const { return prior_information_; }  // Pm
   double noise_variance() const { return noise_variance_; }
   const SufficientStats& stats() const { return stats_; }
   const CholeskyFactor& factor() const { return factor_; }              // of Λ
@@ -52,6 +56,12 @@ class GaussianPosterior {
   // Back to the prior.
   void Clear();
 
+  // The same observations under another prior of the same dimension, O(d³).
+  void SetPrior(const LinearPrior& prior);
+
+  // Corrects the sums by a difference as small as rounding, which the factor need not follow.
+  void Correct(const SufficientStats& from, const SufficientStats& to) { stats_.Correct(from, to); }
+
   // The variance of xᵀθ, xᵀΛ⁻¹x; the second form does every row of a row-major matrix.
   double Variance(std::span<const double> x) const { return factor_.InverseQuadratic(x); }
   void Variances(std::span<const double> rows, std::span<double> out) const {
@@ -70,12 +80,14 @@ class GaussianPosterior {
   void Load(ByteReader& in);
 
  private:
+  void TakePrior(const LinearPrior& prior);
   void Change(std::span<const double> x, bool add);
   void Rebuild();
   void RefreshMean();
 
-  double prior_precision_;
-  double noise_variance_;
+  std::vector<double> prior_precision_;
+  std::vector<double> prior_information_;
+  double noise_variance_ = 1;
   SufficientStats stats_;
   CholeskyFactor factor_;
   std::vector<double> mean_;

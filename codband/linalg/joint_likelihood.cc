@@ -38,19 +38,21 @@ void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const 
 CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& data,
                                                         std::span<const Model> models) {
   Lanes noise_inverse = {};
-  Lanes prior_precision = {};
   Lanes sign = {};
   const double* S[kLanes];
   const double* c[kLanes];
+  const double* precision[kLanes];
+  const double* prior_information[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     // Lanes without a model of their own repeat the last one.
     const Model& model = models[std::min(lane, models.size() - 1)];
     CODBAND_DCHECK(model.posterior->dim() == dim_);
     noise_inverse[lane] = 1 / model.posterior->noise_variance();
-    prior_precision[lane] = model.posterior->prior_precision();
     sign[lane] = model.contains_data ? -1 : 1;
     S[lane] = model.posterior->stats().S().data();
     c[lane] = model.posterior->stats().c().data();
+    precision[lane] = model.posterior->prior_precision().data();
+    prior_information[lane] = model.posterior->prior_information().data();
   }
   Lanes* const matrix = AsLanes(matrix_.data());
   Lanes* const information = AsLanes(information_.data());
@@ -60,8 +62,11 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
   }
   for (std::size_t i = 0; i < dim_; ++i) {
     const Lanes sum = {c[0][i], c[1][i], c[2][i], c[3][i]};
-    information[i] = (sum + sign * data.c()[i]) * noise_inverse;
-    matrix[PackedColumn(dim_, i)] += prior_precision;
+    const Lanes prior = {prior_information[0][i], prior_information[1][i], prior_information[2][i],
+                         prior_information[3][i]};
+    information[i] = prior + (sum + sign * data.c()[i]) * noise_inverse;
+    const Lanes diagonal = {precision[0][i], precision[1][i], precision[2][i], precision[3][i]};
+    matrix[PackedColumn(dim_, i)] += diagonal;
   }
 
   LogProduct determinant[kLanes];
@@ -69,8 +74,9 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
   const std::size_t d = dim_;  // a local: stores to the matrix cannot change it
   for (std::size_t j = 0; j < d; ++j) {
     Lanes* const __restrict column = matrix + PackedColumn(d, j);
-    // Every pivot of λI + (a sum of outer products) is at least λ; only rounding can say less.
-    const Lanes pivot = column[0] > prior_precision ? column[0] : prior_precision;
+    // No pivot of P + (a sum of outer products) is below its P_jj; only rounding can say less.
+    const Lanes least = {precision[0][j], precision[1][j], precision[2][j], precision[3][j]};
+    const Lanes pivot = column[0] > least ? column[0] : least;
     Lanes root;
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       root[lane] = std::sqrt(pivot[lane]);

@@ -8,8 +8,8 @@ namespace codband {
 // Column j holds the rows j..dim-1 next to each other, so that every inner loop runs over
 // consecutive memory.
 
-// The largest number of features. Kernels keep a few vectors of this length on the stack.
-inline constexpr std::size_t kMaxDimension = 1024;
+// The largest dimension. Kernels keep a few vectors of this length on the stack.
+inline constexpr std::size_t kMaxDimension = 1025;
 
 inline constexpr std::size_t PackedSize(std::size_t dim) { return dim * (dim + 1) / 2; }
 

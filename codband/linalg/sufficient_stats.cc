@@ -50,6 +50,17 @@ void SufficientStats::Clear() {
   m_ = 0;
 }
 
+void SufficientStats::RoundToFloat() {
+  for (double& value : S_) value = static_cast<float>(value);
+  for (double& value : c_) value = static_cast<float>(value);
+}
+
+void SufficientStats::Correct(const SufficientStats& from, const SufficientStats& to) {
+  CODBAND_DCHECK(from.m_ == to.m_ && m_ >= to.m_);
+  for (std::size_t i = 0; i < S_.size(); ++i) S_[i] += to.S_[i] - from.S_[i];
+  for (std::size_t i = 0; i < c_.size(); ++i) c_[i] += to.c_[i] - from.c_[i];
+}
+
 std::size_t SufficientStats::SavedBytes(std::size_t dim) {
   return sizeof(double) * (PackedSize(dim) + dim + 1) + sizeof(std::uint64_t);
 }
@@ -66,6 +77,41 @@ void SufficientStats::Load(ByteReader& in) {
   q_ = in.Double("sum of squared rewards");
   in.Doubles("sum of reward times features", c_);
   in.Doubles("sum of feature products", S_);
+}
+
+CompactStats::CompactStats(std::size_t dim) : sums_(PackedSize(dim) + dim) {}
+
+void CompactStats::Store(const SufficientStats& stats) {
+  CODBAND_DCHECK(stats.S_.size() + stats.c_.size() == sums_.size());
+  const auto end = std::ranges::copy(stats.S_, sums_.begin()).out;
+  std::ranges::copy(stats.c_, end);
+  q_ = stats.q_;
+  m_ = stats.m_;
+}
+
+void CompactStats::Read(SufficientStats& out) const {
+  CODBAND_DCHECK(out.S_.size() + out.c_.size() == sums_.size());
+  const auto middle = sums_.begin() + static_cast<std::ptrdiff_t>(out.S_.size());
+  std::copy(sums_.begin(), middle, out.S_.begin());
+  std::copy(middle, sums_.end(), out.c_.begin());
+  out.q_ = q_;
+  out.m_ = m_;
+}
+
+std::size_t CompactStats::SavedBytes(std::size_t dim) {
+  return sizeof(float) * (PackedSize(dim) + dim) + sizeof(double) + sizeof(std::uint64_t);
+}
+
+void CompactStats::Save(ByteWriter& out) const {
+  out.U64(m_);
+  out.Double(q_);
+  out.Floats(sums_);
+}
+
+void CompactStats::Load(ByteReader& in) {
+  m_ = in.U64("number of observations");
+  q_ = in.Double("sum of squared rewards");
+  in.Floats("sums", sums_);
 }
 
 }  // namespace codband

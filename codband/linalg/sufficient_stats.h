@@ -36,14 +36,43 @@ class SufficientStats {
 
   void Clear();
 
+  // Rounds every sum to single precision: what CompactStats can hold exactly.
+  void RoundToFloat();
+  // Replaces a part of this set by the same part with its sums rounded.
+  void Correct(const SufficientStats& from, const SufficientStats& to);
+
   static std::size_t SavedBytes(std::size_t dim);
   void Save(ByteWriter& out) const;
   // Precondition: constructed with the dimension that was saved.
   void Load(ByteReader& in);
 
  private:
+  friend class CompactStats;
+
   std::vector<double> S_;
   std::vector<double> c_;
+  double q_ = 0;
+  std::uint64_t m_ = 0;
+};
+
+// The same in half the memory, for sets that seldom change. Sums must have been rounded before
+// (RoundToFloat), so that storing them loses nothing. Not thread-safe for writing.
+class CompactStats {
+ public:
+  explicit CompactStats(std::size_t dim);
+
+  std::uint64_t m() const { return m_; }
+
+  // Precondition: stats was rounded.
+  void Store(const SufficientStats& stats);
+  void Read(SufficientStats& out) const;
+
+  static std::size_t SavedBytes(std::size_t dim);
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  std::vector<float> sums_;  // S, then c
   double q_ = 0;
   std::uint64_t m_ = 0;
 };

@@ -200,8 +200,8 @@ double AdTsDistance(const GaussianPosterior& before, const GaussianPosterior& af
     difference[i] = before.mean()[i] - after.mean()[i];
     squares += difference[i] * difference[i];
   }
-  return before.prior_precision() * squares + 0.5 * (Quadratic(before.stats().S(), difference) +
-                                                     Quadratic(after.stats().S(), difference));
+  return before.prior_precision()[0] * squares + 0.5 * (Quadratic(before.stats().S(), difference) +
+                                                        Quadratic(after.stats().S(), difference));
 }
 
 double CusumRange(std::span<const double> series, double mean) {

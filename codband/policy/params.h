@@ -13,11 +13,14 @@
 
 namespace codband {
 
+class UserGraph;
+
 // What the surroundings know when a policy is made.
 struct PolicyContext {
   std::size_t dim = 0;                 // number of features
   std::optional<double> noise = {};    // σ of the rewards, where it is known (a simulation)
   const GroundTruth* truth = nullptr;  // outlives the policy; simulations only
+  const UserGraph* friends = nullptr;  // outlives the policy; where there is one
 };
 
 // Where the default of a parameter comes from.

@@ -17,8 +17,8 @@ namespace {
 }
 
 // Larger numbers are finite themselves, but their squares and sums need not be.
-constexpr double kLargest = 1e50;
-constexpr std::string_view kExpected = "expected a number within ±1e50";
+constexpr double kLargest = 1e15;
+constexpr std::string_view kExpected = "expected a number within ±1e15";
 
 std::size_t FirstOutside(std::span<const double> values) {
   std::size_t i = 0;
@@ -28,7 +28,7 @@ std::size_t FirstOutside(std::span<const double> values) {
 
 }  // namespace
 
-Policy::Policy(std::size_t dim) : dim_(dim) { CODBAND_CHECK(dim > 0 && dim <= kMaxDimension); }
+Policy::Policy(std::size_t dim) : dim_(dim) { CODBAND_CHECK(dim > 0 && dim <= kMaxFeatures); }
 
 void Policy::Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
   if (arms.dim != dim_) {

@@ -15,6 +15,9 @@ namespace codband {
 using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
 
+// The most features an arm may have: a model may add an intercept of its own.
+inline constexpr std::size_t kMaxFeatures = 1024;
+
 // A decision made under no model, or under one that does not exist yet.
 inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
 
@@ -91,7 +94,7 @@ class Policy {
   virtual void LoadState(ByteReader& in) = 0;
 
  protected:
-  // Precondition: 0 < dim ≤ kMaxDimension.
+  // Precondition: 0 < dim ≤ kMaxFeatures.
   explicit Policy(std::size_t dim);
 
  private:

@@ -23,12 +23,14 @@ namespace {
 struct Registration {
   PolicyInfo info;
   std::unique_ptr<Policy> (*make)(const ParamValues& params, const PolicyContext& context);
+  // Whether the parameters go together, each being within its range; nullptr if they always do.
+  Status (*check)(const ParamValues& params, const PolicyContext& context) = nullptr;
 };
 
 // The one place that names every policy.
 const std::vector<Registration>& Table() {
   static const std::vector<Registration> table = {
-      {CoDBandInfo(), MakeCoDBand},
+      {CoDBandInfo(), MakeCoDBand, CheckCoDBand},
       {LinUcbInfo(), MakeLinUcb},
       {LinTsInfo(), MakeLinTs},
       {AdTsInfo(), MakeAdTs},
@@ -91,9 +93,9 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyCo
   const auto entry = FindRegistration(spec);
   if (!entry.ok()) return entry.status();
   const PolicyInfo& info = entry.value()->info;
-  if (context.dim < 1 || context.dim > kMaxDimension) {
+  if (context.dim < 1 || context.dim > kMaxFeatures) {
     return Status::InvalidArgument(
-        fmt::format("dim = {}, expected a whole number from 1 to {}", context.dim, kMaxDimension));
+        fmt::format("dim = {}, expected a whole number from 1 to {}", context.dim, kMaxFeatures));
   }
   if (info.knows_truth && context.truth == nullptr) {
     return Status::InvalidArgument(fmt::format(
@@ -102,6 +104,10 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyCo
   }
   const auto params = ParamValues::Parse(info, SplitSpec(spec).second, context);
   if (!params.ok()) return params.status();
+  if (entry.value()->check != nullptr) {
+    const Status status = entry.value()->check(params.value(), context);
+    if (!status.ok()) return status;
+  }
   std::unique_ptr<Policy> policy = entry.value()->make(params.value(), context);
   policy->set_spec(params.value().Spec());
   return policy;

@@ -14,6 +14,8 @@ enum class DrawPurpose : std::uint64_t {
   kModel = 4,          // the Gibbs step
   kConcentration = 5,  // the Dirichlet process' α0
   kPermutation = 6,    // random orders of a series, to judge a CUSUM by
+  kExplore = 7,        // whether to explore
+  kOthers = 8,         // which other users are resampled, and to which models
 };
 
 inline RandomStream StreamFor(EventKey key, DrawPurpose purpose) {

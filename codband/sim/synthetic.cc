@@ -328,7 +328,7 @@ Status SyntheticOptions::Validate() const {
   CODBAND_RETURN_IF_ERROR(in_range("users", users, 1, 10'000'000));
   CODBAND_RETURN_IF_ERROR(in_range("models", models, 1, 100'000));
   CODBAND_RETURN_IF_ERROR(in_range("rounds", rounds, 1, 1'000'000'000));
-  CODBAND_RETURN_IF_ERROR(in_range("dim", dim, 1, kMaxDimension));
+  CODBAND_RETURN_IF_ERROR(in_range("dim", dim, 1, kMaxFeatures));
   CODBAND_RETURN_IF_ERROR(in_range("pool", pool, 1, 10'000'000));
   if (arms < 1 || arms > pool || arms > kMostArms) {
     return Status::InvalidArgument(fmt::format("arms = {}, expected a whole number from 1 to {}{}",
@@ -360,7 +360,7 @@ Status SyntheticOptions::Validate() const {
   if (dim == 1 && (drift || separation || setting == Setting::kNovel)) {
     return Status::InvalidArgument(fmt::format(
         "dim = 1, expected a whole number from 2 to {} for drift, separation or setting 4",
-        kMaxDimension));
+        kMaxFeatures));
   }
   return {};
 }

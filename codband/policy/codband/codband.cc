@@ -3,15 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
 #include "codband/base/check.h"
-#include "codband/policy/codband/crp.h"
+#include "codband/linalg/joint_likelihood.h"
+#include "codband/linalg/kernels.h"
+#include "codband/policy/codband/change_filter.h"
+#include "codband/policy/codband/exploration.h"
 #include "codband/policy/codband/likelihood.h"
-#include "codband/policy/codband/model_pool.h"
-#include "codband/policy/codband/period.h"
-#include "codband/policy/contributions.h"
+#include "codband/policy/codband/model_prior.h"
+#include "codband/policy/codband/prior_learner.h"
+#include "codband/policy/codband/user_record.h"
 #include "codband/policy/scoring.h"
 #include "codband/policy/streams.h"
 #include "codband/policy/user_table.h"
@@ -19,41 +25,18 @@
 namespace codband {
 namespace {
 
-// All that is kept of one user.
-struct UserRecord {
-  Period current;
-  // The models that closed periods ended on, by period number. The current period's number is the
-  // length of this list.
-  std::vector<ModelId> closed;
-  Contributions past;
+// Friends beyond this many do not count: enough to know which models they like.
+constexpr std::size_t kMostFriends = 64;
+// A period is scored as a whole at every observation while it is young: this many observations, or
+// one a feature if that is more. Later each time it has grown by half.
+constexpr std::size_t kYoung = 16;
 
-  bool has_period() const { return current.model != kNoModel; }
-  std::uint32_t period_number() const { return static_cast<std::uint32_t>(closed.size()); }
-
-  void Save(ByteWriter& out) const {
-    current.Save(out);
-    out.U64(closed.size());
-    for (const ModelId model : closed) out.U64(model);
-    past.Save(out);
-  }
-  void Load(ByteReader& in) {
-    current.Load(in);
-    closed.resize(in.Count("closed periods", sizeof(ModelId)));
-    for (ModelId& model : closed) model = in.U64("model of a closed period");
-    past.Load(in);
-  }
-};
+// Where the young users are, for resampling: the last that came.
+using LatelyYoung = std::array<UserId, 64>;
 
 class CoDBand final : public Policy {
  public:
-  CoDBand(std::size_t dim, const CoDBandOptions& options)
-      : Policy(dim),
-        options_(options),
-        likelihood_(options.likelihood == LikelihoodKind::kJoint ? MakeJointLikelihood(dim)
-                                                                 : MakeProductLikelihood(dim)),
-        detector_(options.window),
-        pool_(dim, options.lambda, options.sigma * options.sigma),
-        concentration_(options.a / options.b) {}
+  CoDBand(std::size_t dim, const CoDBandOptions& options);
 
   bool Forget(UserId user) override;
   std::size_t model_count() const override { return pool_.size(); }
@@ -61,135 +44,572 @@ class CoDBand final : public Policy {
   void LoadState(ByteReader& in) override;
 
  private:
+  // A feature vector as the models see it, on the stack.
+  struct Features {
+    std::array<double, kMaxDimension> values;
+    std::size_t size;
+    operator std::span<const double>() const { return {values.data(), size}; }
+  };
+
   void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) override;
 
+  bool bayes() const { return options_.detector == DetectorKind::kBayes; }
+  std::size_t inner_dim() const { return pool_.prior().dim(); }
+  Features Extend(std::span<const double> features) const;
   UserRecord NewUser() const;
-  ModelId DrawFirstModel(EventKey key) const;
-  void LearnLate(UserRecord& user, const Decision& decision, double reward);
-  void ResampleModel(Period& period, EventKey key);
+
+  // The models of the user's friends, on the stack.
+  using FriendModels = std::array<ModelId, kMostFriends>;
+  Visitor MakeVisitor(UserId id, const UserRecord* user, FriendModels& buffer) const;
+  // The prior chances of the pool's models and of a new one for a user.
+  void PriorChances(UserId id, const UserRecord* user, std::vector<double>& out) const;
+  ModelId DrawFirstModel(UserId id, EventKey key) const;
+
+  void LearnLate(UserRecord& user, const Decision& decision, std::span<const double> x,
+                 double reward);
+  void StartPeriod(UserRecord& user, const Decision& decision, EventKey key);
+  bool ReviewDue(const UserRecord& user) const;
+  void ContinueTrial(UserRecord& user, std::span<const double> x, double reward);
+  void Review(UserId id, UserRecord& user, EventKey key);
+  void ResampleModel(UserId id, UserRecord& user, RandomStream& random);
+  bool FollowBelief(UserRecord& user);
+  std::size_t FindChange(const UserRecord& user, const PoolModel* target);
+  bool WholePeriodMoved(const UserRecord& user, const PoolModel& target, std::size_t after);
   void ClosePeriod(UserRecord& user);
+  void ForgetOldest(UserRecord& user);
+  void Settle(UserRecord& user, ModelId model);
   void CheckLoadedState(ByteReader& in) const;
 
   CoDBandOptions options_;
+  std::size_t young_;
+  LinearPrior prior_;
+  ModelPool pool_;
   std::unique_ptr<Likelihood> likelihood_;
   WindowDetector detector_;
-  ModelPool pool_;
+  ModelPrior model_prior_;
+  PriorLearner learner_;
+  ChangeRate change_rate_;
+  RewardNoise noise_;
   double concentration_;
+  LatelyYoung lately_young_{};
   UserTable<UserRecord> users_;
-  std::vector<double> log_weights_;  // scratch of ResampleModel
+
+  // Scratch of learning.
+  std::vector<double> weights_;
+  std::vector<double> chances_;
+  JointLikelihood joint_;
+  ChangeFilter filter_;
+  GaussianPosterior reduced_;  // the user's model without observations that may have left it
+  SufficientStats before_;
+  SufficientStats rounded_;
 };
 
+LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options) {
+  return LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0), options.lambda,
+                                options.sigma * options.sigma);
+}
+
+RecencyClock StartClock(const CoDBandOptions& options) {
+  RecencyClock clock;
+  if (options.decay > 0) clock.constants[0] = options.decay;
+  return clock;
+}
+
+CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
+    : Policy(dim),
+      options_(options),
+      young_(std::max(kYoung, dim)),
+      prior_(StartPrior(dim, options)),
+      pool_(prior_, StartClock(options)),
+      likelihood_(options.likelihood == LikelihoodKind::kJoint
+                      ? MakeJointLikelihood(prior_.dim())
+                      : MakeProductLikelihood(prior_.dim())),
+      detector_(options.window_detector),
+      model_prior_(options.model_prior, options.decay == 0),
+      learner_(prior_.dim(), options.intercept, options.lambda0, options.sigma0),
+      change_rate_(options.hazard, options.hyper == HyperKind::kLearned),
+      concentration_(options.a / options.b),
+      joint_(prior_.dim()),
+      filter_(prior_.dim(), options.window),
+      reduced_(prior_),
+      before_(prior_.dim()),
+      rounded_(prior_.dim()) {}
+
 UserRecord CoDBand::NewUser() const {
-  const std::size_t memory = options_.likelihood == LikelihoodKind::kProduct ? options_.memory : 0;
-  return {.current = {.own_regression = GaussianPosterior(dim(), options_.window.ridge, 1),
-                      .recent = RecentObservations(dim(), memory),
-                      .badness = FlagWindow(options_.window.tau)},
-          .closed = {},
-          .past = Contributions(dim())};
+  UserRecord user{
+      .current = {.data = SufficientStats(inner_dim())},
+      .window = ChangeWindow(inner_dim(), bayes() ? options_.window : 0),
+  };
+  const bool product = options_.likelihood == LikelihoodKind::kProduct;
+  if (options_.detector == DetectorKind::kWindow || product) {
+    user.current.paper = std::make_unique<PaperRecord>(PaperRecord{
+        .own_regression = GaussianPosterior(inner_dim(), options_.window_detector.ridge, 1),
+        .recent = RecentObservations(inner_dim(), product ? options_.memory : 0),
+        .badness = FlagWindow(options_.window_detector.tau)});
+  }
+  return user;
+}
+
+CoDBand::Features CoDBand::Extend(std::span<const double> features) const {
+  Features x;
+  x.size = inner_dim();
+  std::ranges::copy(features, x.values.begin());
+  if (options_.intercept) x.values[features.size()] = 1;
+  if (bayes()) RoundFeatures({x.values.data(), features.size()});
+  return x;
+}
+
+Visitor CoDBand::MakeVisitor(UserId id, const UserRecord* user, FriendModels& buffer) const {
+  Visitor visitor;
+  if (user != nullptr && user->has_period()) {
+    visitor.own = pool_.IndexOf(user->current.model);
+    visitor.recency = &user->current.recency;
+  }
+  if (options_.model_prior == ModelPriorKind::kFriends && options_.friends != nullptr) {
+    std::size_t count = 0;
+    for (const UserId friend_id : options_.friends->FriendsOf(id)) {
+      const UserRecord* record = users_.Find(friend_id);
+      if (record == nullptr || !record->has_period()) continue;
+      buffer[count++] = record->current.model;
+      if (count == buffer.size()) break;
+    }
+    visitor.friends = {buffer.data(), count};
+  }
+  return visitor;
+}
+
+void CoDBand::PriorChances(UserId id, const UserRecord* user, std::vector<double>& out) const {
+  FriendModels buffer;
+  out.resize(pool_.size() + 1);
+  model_prior_.Weights(pool_, concentration_, MakeVisitor(id, user, buffer), out);
 }
 
 // The model of a user without observations; kNoModel stands for a new one.
-ModelId CoDBand::DrawFirstModel(EventKey key) const {
+ModelId CoDBand::DrawFirstModel(UserId id, EventKey key) const {
+  thread_local std::vector<double> chances;
+  PriorChances(id, nullptr, chances);
   RandomStream random = StreamFor(key, DrawPurpose::kFirstModel);
-  const auto index = DrawFromCrp(pool_, concentration_, random);
-  return index ? pool_.model(*index).id : kNoModel;
+  const std::size_t drawn = DrawModel(chances, random);
+  return drawn < pool_.size() ? pool_.model(drawn).id : kNoModel;
 }
 
+// θ is the mean over all that the user may be on, or where the arms call for exploration a draw:
+// first of the model, then of its parameter.
 void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
+  thread_local std::vector<double> prior_chances;
+  thread_local std::vector<double> chances;
   const UserRecord* record = users_.Find(user);
-  if (record != nullptr) decision.period = record->period_number();
-  decision.model =
-      record != nullptr && record->has_period() ? record->current.model : DrawFirstModel(key);
-  const auto index = pool_.IndexOf(decision.model);
-  RandomStream random = StreamFor(key, DrawPurpose::kParameter);
-  ChooseByThompsonSampling(index ? pool_.model(*index).posterior : pool_.prior(), options_.v,
-                           random, arms, decision);
+  if (record != nullptr) decision.period = record->past.closed_count();
+  const bool settled = record != nullptr && record->has_period() && !bayes();
+  if (settled) {
+    chances.assign(pool_.size() + 1, 0.0);
+    chances[pool_.IndexOf(record->current.model).value()] = 1;
+  } else {
+    PriorChances(user, record, prior_chances);
+    chances.resize(pool_.size() + 1);
+    if (record != nullptr && record->has_period()) {
+      record->belief.Expand(pool_, prior_chances, chances);
+    } else {
+      chances = prior_chances;
+    }
+  }
+  const auto posterior = [&](std::size_t k) -> const GaussianPosterior& {
+    return k < pool_.size() ? pool_.model(k).posterior : pool_.prior();
+  };
+
+  std::size_t model = static_cast<std::size_t>(std::ranges::max_element(chances) - chances.begin());
+  double draw_chance = 1;
+  if (options_.explore == ExploreKind::kAdaptive) {
+    draw_chance = ExplorationNeed(posterior(model), arms, options_.intercept);
+  }
+  const bool draw =
+      draw_chance == 1 ||
+      (draw_chance > 0 && StreamFor(key, DrawPurpose::kExplore).Uniform() < draw_chance);
+
+  std::array<double, kMaxDimension> mean_buffer;
+  std::array<double, kMaxDimension> theta_buffer;
+  const std::span<double> mean(mean_buffer.data(), inner_dim());
+  std::span<double> theta = mean;
+  if (draw) {
+    if (!settled) {
+      RandomStream random = StreamFor(key, DrawPurpose::kFirstModel);
+      model = DrawModel(chances, random);
+    }
+    std::ranges::copy(posterior(model).mean(), mean.begin());
+    theta = {theta_buffer.data(), inner_dim()};
+    RandomStream random = StreamFor(key, DrawPurpose::kParameter);
+    posterior(model).Sample(random, options_.v, theta);
+  } else {
+    std::ranges::fill(mean, 0.0);
+    for (std::size_t k = 0; k < chances.size(); ++k) {
+      if (chances[k] > 0) Axpy(chances[k], posterior(k).mean(), mean);
+    }
+  }
+
+  const auto intercept = [&](std::span<const double> parameter) {
+    return options_.intercept ? parameter[dim()] : 0;
+  };
+  decision.model = model < pool_.size() ? pool_.model(model).id : kNoModel;
+  decision.arm = BestArm(theta.first(dim()), arms);
+  const std::span<const double> x = arms.arm(decision.arm);
+  decision.score = Dot(x, theta.first(dim())) + intercept(theta);
+  decision.mean = Dot(x, mean.first(dim())) + intercept(mean);
+  decision.width = std::sqrt(posterior(model).Variance(Extend(x)));
+  if (draw_chance > 0) decision.propensity = std::numeric_limits<double>::quiet_NaN();
 }
 
 LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key) {
   UserRecord& user = users_.FindOrMake(decision.user, [&] { return NewUser(); });
-  if (decision.period < user.period_number()) {
-    LearnLate(user, decision, reward);
+  const Features x = Extend(decision.features);
+  if (decision.period < user.past.closed_count()) {
+    LearnLate(user, decision, x, reward);
     return {};
   }
 
+  noise_.Watch(reward);
+  change_rate_.Observe();
+  if (options_.hyper == HyperKind::kLearned && learner_.Observe(pool_, x, reward, prior_)) {
+    pool_.SetPrior(prior_);
+  }
+  if (!user.has_period()) StartPeriod(user, decision, key);
   Period& period = user.current;
-  if (!user.has_period()) {
-    // The model drawn at the visit may be gone by now; then another is drawn.
-    period.model = decision.model;
-    if (period.model != kNoModel && !pool_.IndexOf(period.model))
-      period.model = DrawFirstModel(key);
-    if (period.model == kNoModel) period.model = pool_.Create();
-    pool_.AddPeriods(period.model, 1, period.data());  // no data yet: this counts the period
+  ContinueTrial(user, x, reward);
+
+  const bool review = ReviewDue(user);
+  double log_predictive = 0;
+  if (bayes()) {
+    if (review) {
+      log_predictive =
+          LogPredictive(pool_.model(*pool_.IndexOf(period.model)).posterior, noise_, x, reward);
+    } else {
+      PriorChances(decision.user, &user, weights_);
+      log_predictive = filter_.Update(pool_, noise_, change_rate_.hazard(), weights_, user.window,
+                                      x, reward, user.belief);
+    }
+    user.window.Push(x, reward, log_predictive);
+  }
+  const bool window_detector = options_.detector == DetectorKind::kWindow;
+  if (window_detector) {
+    period.paper->badness.Push(
+        detector_.IsBad(period, x, reward, std::sqrt(prior_.noise_variance)));
+  }
+  period.Observe(x, reward);
+  pool_.Observe(period.model, x, reward);
+  if (options_.model_prior == ModelPriorKind::kHawkes) {
+    Recency one;
+    one.Add(pool_.clock(), 1);
+    period.recency.Add(pool_.clock(), one);
+    pool_.AddRecency(period.model, one);
   }
 
-  const bool detect = options_.detector == DetectorKind::kWindow;
-  if (detect) period.badness.Push(detector_.IsBad(period, decision.features, reward));
-  period.Observe(decision.features, reward);
-  pool_.Observe(period.model, decision.features, reward);
-
-  ResampleModel(period, key);
+  bool changed = false;
+  if (review) {
+    Review(decision.user, user, key);
+  } else {
+    changed = FollowBelief(user);
+  }
   RandomStream random = StreamFor(key, DrawPurpose::kConcentration);
   concentration_ = ResampleConcentration(concentration_, pool_.size(), pool_.total_periods(),
                                          options_.a, options_.b, random);
-
-  if (!detect || !detector_.Fires(period.badness)) return {};
-  ClosePeriod(user);
-  return {.change_detected = true};
+  if (window_detector && detector_.Fires(period)) {
+    ClosePeriod(user);
+    changed = true;
+  }
+  return {.change_detected = changed};
 }
 
-void CoDBand::LearnLate(UserRecord& user, const Decision& decision, double reward) {
-  const ModelId model = user.closed[decision.period];
-  pool_.Observe(model, decision.features, reward);
-  user.past.Add(model, decision.features, reward);
+void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey key) {
+  // The model drawn at the visit may be gone by now; then another is drawn.
+  ModelId model = decision.model;
+  if (bayes() || (model != kNoModel && !pool_.IndexOf(model))) {
+    model = DrawFirstModel(decision.user, key);
+  }
+  if (model == kNoModel) model = pool_.Create();
+  user.current.model = model;
+  pool_.AddPeriods(model, 1, user.current.data);  // no data yet: this counts the period
+}
+
+// A reward for a period that was closed in the meantime. If the period is no longer remembered,
+// neither is the reward: the period's other observations have been taken out as well.
+void CoDBand::LearnLate(UserRecord& user, const Decision& decision, std::span<const double> x,
+                        double reward) {
+  const ModelId model = user.past.ModelOf(decision.period);
+  if (model == kNoModel) return;
+  pool_.Observe(model, x, reward);
+  user.past.Read(model, before_);
+  before_.Add(x, reward);
+  rounded_ = before_;
+  rounded_.RoundToFloat();
+  user.past.Store(model, rounded_);
+  pool_.Correct(model, before_, rounded_);
+}
+
+// Whether the whole period, with the observation that has just come, is to be scored.
+bool CoDBand::ReviewDue(const UserRecord& user) const {
+  const std::uint64_t length = user.current.data.m() + 1;
+  return !bayes() || length <= young_ || length >= user.next_review;
+}
+
+void CoDBand::ContinueTrial(UserRecord& user, std::span<const double> x, double reward) {
+  Trial& trial = user.trial;
+  if (trial.left == 0) return;
+  const auto old_model = pool_.IndexOf(trial.old_model);
+  if (!old_model) {
+    trial.left = 0;  // nothing to compare with
+    return;
+  }
+  if (trial.old_model == user.current.model) {
+    trial.left = 0;
+    change_rate_.Refute();  // the user is back
+    return;
+  }
+  const std::size_t model = pool_.IndexOf(user.current.model).value();
+  trial.evidence += LogPredictive(pool_.model(model).posterior, noise_, x, reward) -
+                    LogPredictive(pool_.model(*old_model).posterior, noise_, x, reward);
+  if (--trial.left > 0) return;
+  if (trial.evidence > 0) {
+    change_rate_.Confirm();
+  } else {
+    change_rate_.Refute();
+  }
+}
+
+// Gibbs steps: for this user and, while there are young ones, for others too.
+void CoDBand::Review(UserId id, UserRecord& user, EventKey key) {
+  RandomStream random = StreamFor(key, DrawPurpose::kModel);
+  ResampleModel(id, user, random);
+  if (!bayes()) return;
+  const std::uint64_t length = user.current.data.m();
+  if (length >= young_) {
+    if (length == young_) {
+      // Where the user belongs is known by now.
+      FriendModels buffer;
+      model_prior_.Learn(pool_, MakeVisitor(id, &user, buffer),
+                         pool_.IndexOf(user.current.model).value());
+    }
+    user.next_review = length + length / 2;
+    return;
+  }
+  lately_young_[pool_.clock().now % lately_young_.size()] = id;
+  RandomStream others = StreamFor(key, DrawPurpose::kOthers);
+  for (std::size_t i = 0; i < options_.resample; ++i) {
+    const UserId other_id = lately_young_[others.Below(lately_young_.size())];
+    UserRecord* other = users_.Find(other_id);
+    if (other == nullptr || other_id == id || !other->has_period()) continue;
+    if (other->current.data.m() < young_) ResampleModel(other_id, *other, others);
+  }
 }
 
 // The collapsed Gibbs sampler (Algorithm 2). Staying costs nothing; only a move touches the pool.
-void CoDBand::ResampleModel(Period& period, EventKey key) {
-  const auto own = pool_.IndexOf(period.model);
-  CODBAND_CHECK(own.has_value());
-  // Both score the user's own model as if D had been taken out; the pool itself changes on a move
-  // only.
-  log_weights_.assign(pool_.size() + 1, 0.0);
-  AddCrpLogWeights(pool_, concentration_, *own, log_weights_);
-  likelihood_->AddLogDensities(pool_, period, *own, log_weights_);
-  RandomStream random = StreamFor(key, DrawPurpose::kModel);
-  const std::size_t drawn = random.CategoricalFromLog(log_weights_);
+void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
+  Period& period = user.current;
+  const std::size_t own = pool_.IndexOf(period.model).value();
+  // Prior and likelihood both score the user's own model as if D had been taken out; the pool
+  // itself changes on a move only.
+  PriorChances(id, &user, chances_);
+  for (double& chance : chances_) chance = std::log(chance);
+  likelihood_->AddLogDensities(pool_, period, own, chances_);
+  const std::size_t drawn = random.CategoricalFromLog(chances_);
   const bool is_new = drawn == pool_.size();
 
   // A user alone on a model who draws a new one would get the same model under another name.
-  const bool alone = pool_.model(*own).periods == 1;
-  if (drawn == *own || (is_new && alone)) return;
+  const bool alone = pool_.model(own).periods == 1;
+  if (drawn != own && !(is_new && alone)) {
+    const ModelId from = period.model;
+    if (is_new) chances_.push_back(0);  // the new model gets the chance of a new one
+    period.model = is_new ? pool_.Create() : pool_.model(drawn).id;
+    pool_.AddPeriods(period.model, 1, period.data);
+    pool_.AddRecency(period.model, period.recency);
+    if (!alone) pool_.RemoveRecency(from, period.recency);
+    pool_.RemovePeriods(from, 1, period.data);
+    if (alone) chances_.erase(chances_.begin() + static_cast<std::ptrdiff_t>(own));
+  }
+  if (!bayes()) return;
+  // A new model would know of D alone what the user's own knows as well.
+  chances_[pool_.IndexOf(period.model).value()] += chances_.back();
+  chances_.back() = 0;
+  user.belief.Assign(pool_, chances_);
+}
 
+// If the filter says that the user is on another model by now, finds out since when and moves the
+// observations since. Returns whether the user has changed, and not only been misplaced before.
+bool CoDBand::FollowBelief(UserRecord& user) {
+  const Belief& belief = user.belief;
+  const auto entries = belief.entries();
+  const bool fresh = belief.fresh() > 0.5;
+  if (!fresh &&
+      (entries.empty() || entries[0].chance <= 0.5 || entries[0].model == user.current.model)) {
+    return false;
+  }
+  const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(entries[0].model).value());
+  const std::size_t after = FindChange(user, target);
+  Period& period = user.current;
   const ModelId from = period.model;
-  period.model = is_new ? pool_.Create() : pool_.model(drawn).id;
-  pool_.AddPeriods(period.model, 1, period.data());
-  pool_.RemovePeriods(from, 1, period.data());
+  if (target != nullptr && WholePeriodMoved(user, *target, after)) {
+    const ModelId to = target->id;
+    pool_.AddPeriods(to, 1, period.data);
+    pool_.AddRecency(to, period.recency);
+    if (pool_.model(*pool_.IndexOf(from)).periods > 1) pool_.RemoveRecency(from, period.recency);
+    pool_.RemovePeriods(from, 1, period.data);
+    Settle(user, to);
+    return false;
+  }
+
+  const ModelId to = target == nullptr ? pool_.Create() : target->id;
+  Features x;
+  x.size = inner_dim();
+  const std::span<double> values(x.values.data(), x.size);
+  rounded_.Clear();  // the observations after the change
+  for (std::size_t age = after; age-- > 0;) {
+    user.window.ReadFeatures(age, values);
+    const double reward = user.window.reward(age);
+    pool_.Withdraw(from, values, reward);
+    period.data.Remove(values, reward);
+    rounded_.Add(values, reward);
+  }
+  const SufficientStats moved = rounded_;
+  pool_.AddPeriods(to, 1, moved);  // first: closing may drop a model that nobody is on
+  ClosePeriod(user);
+  period.data = moved;
+  user.window.KeepNewest(after);
+  user.trial = {.old_model = from, .left = Trial::kLength};
+  Settle(user, to);
+  return true;
+}
+
+void CoDBand::Settle(UserRecord& user, ModelId model) {
+  user.current.model = model;
+  user.belief.Settle(model);
+  const std::uint64_t length = user.current.data.m();
+  user.next_review = std::max<std::uint64_t>(length + length / 2, young_);
+}
+
+// How many of the newest observations are after the change: where the new model explains what came
+// after and the old one, learned from what came before alone, what came before. `target` is
+// nullptr for a fresh taste, whose densities the filter has.
+std::size_t CoDBand::FindChange(const UserRecord& user, const PoolModel* target) {
+  reduced_ = pool_.model(pool_.IndexOf(user.current.model).value()).posterior;
+  const std::size_t limit = std::min<std::uint64_t>(user.window.size(), user.current.data.m());
+  Features x;
+  x.size = inner_dim();
+  double score = 0;
+  double best = -std::numeric_limits<double>::infinity();
+  std::size_t after = 1;
+  for (std::size_t age = 0; age < limit; ++age) {
+    user.window.ReadFeatures(age, {x.values.data(), x.size});
+    const double reward = user.window.reward(age);
+    reduced_.Remove(x, reward);
+    score -= LogPredictive(reduced_, noise_, x, reward);
+    double total = score;
+    if (target != nullptr) {
+      score += LogPredictive(target->posterior, noise_, x, reward);
+      total = score;
+    } else {
+      total += filter_.fresh_log_densities()[age];
+    }
+    if (total > best) {
+      best = total;
+      after = age + 1;
+    }
+  }
+  return after;
+}
+
+// Whether the observations before the change are better explained by the new model too: then there
+// was none.
+bool CoDBand::WholePeriodMoved(const UserRecord& user, const PoolModel& target, std::size_t after) {
+  const std::uint64_t length = user.current.data.m();
+  if (after >= length) return true;
+  const PoolModel& own = pool_.model(pool_.IndexOf(user.current.model).value());
+  reduced_ = own.posterior;
+  before_ = user.current.data;
+  Features x;
+  x.size = inner_dim();
+  for (std::size_t age = 0; age < after; ++age) {
+    user.window.ReadFeatures(age, {x.values.data(), x.size});
+    before_.Remove(x, user.window.reward(age));
+    reduced_.Remove(x, user.window.reward(age));
+  }
+  const std::array<JointLikelihood::Model, 2> models = {
+      {{.posterior = &target.posterior, .contains_data = false},
+       {.posterior = &reduced_, .contains_data = true}}};
+  std::array<double, 2> densities;
+  joint_.LogDensities(before_, models, densities);
+  const double others = own.periods > 1 ? static_cast<double>(own.periods - 1) : concentration_;
+  const double share = static_cast<double>(target.periods) /
+                       (static_cast<double>(pool_.total_periods()) + concentration_);
+  const double moved = densities[0] + std::log(static_cast<double>(target.periods));
+  // A change, at any of the observations before.
+  const double stayed = densities[1] + std::log(others) +
+                        std::log(change_rate_.hazard() * share * static_cast<double>(before_.m()));
+  return moved > stayed;
 }
 
 // The observations stay in the pool, and n_k goes on counting the period.
 void CoDBand::ClosePeriod(UserRecord& user) {
-  user.past.AddPeriod(user.current.model, user.current.data());
-  user.closed.push_back(user.current.model);
-  user.current.Clear();
-  user.current.model = kNoModel;
+  Period& period = user.current;
+  const ModelId model = period.model;
+  user.past.Read(model, before_);
+  before_.Add(period.data);
+  rounded_ = before_;
+  rounded_.RoundToFloat();
+  user.past.Store(model, rounded_);
+  pool_.Correct(model, before_, rounded_);
+  user.past.RecencyOf(model).Add(pool_.clock(), period.recency);
+  user.past.Close(model);
+  period.Clear();
+  period.model = kNoModel;
+  if (options_.history > 0 && user.past.models().size() > options_.history) ForgetOldest(user);
 }
 
-bool CoDBand::Forget(UserId user) {
-  const UserRecord* record = users_.Find(user);
-  if (record == nullptr) return false;
-  if (record->has_period()) {
-    pool_.RemovePeriods(record->current.model, 1, record->current.data());
+// Takes the oldest remembered period out of the pool. Where a later one was on the same model, its
+// sums include the older one's and stay.
+void CoDBand::ForgetOldest(UserRecord& user) {
+  const ModelId model = user.past.models().front();
+  user.past.DropOldest();
+  if (user.past.PeriodsOn(model) > 0) return;
+  user.past.Read(model, before_);
+  pool_.RemoveRecency(model, user.past.RecencyOf(model));
+  user.past.Erase(model);
+  pool_.RemovePeriods(model, 1, before_);
+}
+
+bool CoDBand::Forget(UserId id) {
+  UserRecord* user = users_.Find(id);
+  if (user == nullptr) return false;
+  if (user->has_period()) {
+    pool_.RemoveRecency(user->current.model, user->current.recency);
+    pool_.RemovePeriods(user->current.model, 1, user->current.data);
   }
-  for (const Contributions::Entry& entry : record->past.entries()) {
-    pool_.RemovePeriods(entry.model, entry.periods, entry.stats);
+  for (const PastPeriods::Entry& entry : user->past.entries()) {
+    entry.data.Read(before_);
+    pool_.RemoveRecency(entry.model, entry.recency);
+    pool_.RemovePeriods(entry.model, user->past.PeriodsOn(entry.model), before_);
   }
-  return users_.Erase(user);
+  users_.Erase(id);
+  if (options_.hyper == HyperKind::kLearned) {
+    if (pool_.size() == 0) {
+      prior_ = StartPrior(dim(), options_);
+      change_rate_ = ChangeRate(options_.hazard, true);
+      noise_ = RewardNoise();
+    }
+    learner_.Relearn(pool_, prior_);
+    pool_.SetPrior(prior_);
+  }
+  return true;
 }
 
 void CoDBand::SaveState(ByteWriter& out) const {
   out.Double(concentration_);
+  out.U8(noise_.clicks() ? 1 : 0);
+  change_rate_.Save(out);
+  learner_.Save(out);
+  out.Double(prior_.noise_variance);
+  out.Doubles(prior_.precision);
+  out.Doubles(prior_.mean);
+  model_prior_.Save(out);
+  for (const UserId user : lately_young_) out.U64(user);
   pool_.Save(out);
   users_.Save(out);
 }
@@ -199,6 +619,22 @@ void CoDBand::LoadState(ByteReader& in) {
   if (!(concentration_ > 0)) {
     in.Fail("concentration", fmt::format("is {}, expected > 0", concentration_));
   }
+  noise_.set_clicks(in.U8("clicks") != 0);
+  change_rate_.Load(in);
+  learner_.Load(in);
+  LinearPrior prior = prior_;
+  prior.noise_variance = in.Double("noise variance");
+  in.Doubles("prior precision", prior.precision);
+  in.Doubles("prior mean", prior.mean);
+  if (!(prior.noise_variance > 0)) in.Fail("noise variance", "is not positive");
+  for (const double precision : prior.precision) {
+    if (!(precision > 0)) in.Fail("prior precision", "is not positive");
+  }
+  if (!in.ok()) return;
+  prior_ = prior;
+  model_prior_.Load(in);
+  for (UserId& user : lately_young_) user = in.U64("young user");
+  pool_.SetPrior(prior_);  // models are loaded under the prior they were saved with
   pool_.Load(in);
   users_.Load(in, [&] { return NewUser(); });
   if (in.ok()) CheckLoadedState(in);
@@ -216,24 +652,35 @@ void CoDBand::CheckLoadedState(ByteReader& in) const {
       tallies[model].periods += periods;
       tallies[model].observations += observations;
     };
-    const std::uint64_t m = user.current.data().m();
+    const std::uint64_t m = user.current.data.m();
     if (user.has_period()) count(user.current.model, 1, m);
-    if (user.has_period() == (m == 0) || user.current.badness.size() > m ||
-        user.current.recent.size() != std::min<std::uint64_t>(user.current.recent.capacity(), m)) {
-      in.Fail("current period",
-              fmt::format("has {} observations, {} flags and {} recent ones", m,
-                          user.current.badness.size(), user.current.recent.size()));
-    }
-    std::map<ModelId, std::uint64_t> closed;
-    for (const ModelId model : user.closed) ++closed[model];
-    for (const Contributions::Entry& entry : user.past.entries()) {
-      count(entry.model, entry.periods, entry.stats.m());
-      if (entry.periods == 0 || closed[entry.model] != entry.periods) {
-        in.Fail("closed periods", fmt::format("on model {} do not add up", entry.model));
+    if (user.has_period() == (m == 0))
+      in.Fail("current period", fmt::format("has {} observations", m));
+    if (user.current.paper != nullptr) {
+      const PaperRecord& paper = *user.current.paper;
+      if (paper.own_regression.stats().m() != m || paper.badness.size() > m ||
+          paper.recent.size() != std::min<std::uint64_t>(paper.recent.capacity(), m)) {
+        in.Fail("current period", fmt::format("has {} observations, {} flags and {} recent ones", m,
+                                              paper.badness.size(), paper.recent.size()));
       }
-      closed.erase(entry.model);
     }
-    if (!closed.empty()) in.Fail("closed periods", "lack their observations");
+    if (user.window.size() != std::min<std::uint64_t>(user.window.capacity(), m) &&
+        user.window.size() > m) {
+      in.Fail("window of observations",
+              fmt::format("has {}, the period {}", user.window.size(), m));
+    }
+    for (const PastPeriods::Entry& entry : user.past.entries()) {
+      const std::uint64_t periods = user.past.PeriodsOn(entry.model);
+      count(entry.model, periods, entry.data.m());
+      if (periods == 0)
+        in.Fail("closed periods", fmt::format("on model {} do not add up", entry.model));
+    }
+    for (const ModelId model : user.past.models()) {
+      if (std::ranges::find(user.past.entries(), model, &PastPeriods::Entry::model) ==
+          user.past.entries().end()) {
+        in.Fail("closed periods", "lack their observations");
+      }
+    }
   });
   for (std::size_t k = 0; k < pool_.size(); ++k) {
     const PoolModel& model = pool_.model(k);
@@ -250,9 +697,7 @@ void CoDBand::CheckLoadedState(ByteReader& in) const {
 }  // namespace
 
 std::unique_ptr<Policy> MakeCoDBand(std::size_t dim, const CoDBandOptions& options) {
-  CoDBandOptions complete = options;
-  complete.window.sigma = options.sigma;
-  return std::make_unique<CoDBand>(dim, complete);
+  return std::make_unique<CoDBand>(dim, options);
 }
 
 }  // namespace codband

@@ -2,9 +2,11 @@
 
 #include <memory>
 
+#include "codband/policy/codband/model_prior.h"
 #include "codband/policy/codband/window_detector.h"
 #include "codband/policy/params.h"
 #include "codband/policy/policy.h"
+#include "codband/policy/user_graph.h"
 
 namespace codband {
 
@@ -54,23 +56,38 @@ namespace codband {
 // Persisted: the pool, α0, each user's current period, the models of past periods, and the sums of
 // past periods by model (so that a user can be forgotten).
 enum class LikelihoodKind { kJoint, kProduct };
-enum class DetectorKind { kWindow, kNone };
+enum class DetectorKind { kBayes, kWindow, kNone };
+enum class HyperKind { kLearned, kFixed };
+enum class ExploreKind { kAdaptive, kThompson };
 
 struct CoDBandOptions {
   LikelihoodKind likelihood = LikelihoodKind::kJoint;
-  DetectorKind detector = DetectorKind::kWindow;
-  double v = 0.5;
-  double lambda =
-      25;  // in the registry: d, as a random θ of norm 1 has variance 1/d per coordinate
-  double sigma = 0.1;
+  DetectorKind detector = DetectorKind::kBayes;
+  HyperKind hyper = HyperKind::kLearned;
+  ModelPriorKind model_prior = ModelPriorKind::kCrp;
+  ExploreKind explore = ExploreKind::kAdaptive;
+  bool intercept = true;
+  double v = 1;
+  double lambda = 25;  // hyper=fixed; in the registry d, the precision of a random θ of norm 1
+  double sigma = 0.1;  // hyper=fixed
+  double lambda0 = 0;  // hyper=learned: to begin with; 0: from the first reward
+  double sigma0 = 0;
+  double hazard = 0.001;  // hyper=learned: to begin with
+  double decay = 0;       // model_prior=hawkes: time constant; 0: learned
   double a = 7.5;
   double b = 1;
-  std::size_t memory = 70;            // product only: how many recent observations are scored
-  WindowDetectorOptions window = {};  // its sigma is replaced by the one above
+  std::size_t window = 8;    // detector=bayes: how far back a change can be found
+  std::size_t resample = 2;  // detector=bayes: Gibbs steps of other young users at each step
+  std::size_t history = 1;   // how many closed periods of a user are remembered; 0: all
+  std::size_t memory = 70;   // product only: how many recent observations are scored
+  WindowDetectorOptions window_detector = {};
+  const UserGraph* friends = nullptr;  // model_prior=friends; outlives the policy
 };
 
 PolicyInfo CoDBandInfo();
 std::unique_ptr<Policy> MakeCoDBand(std::size_t dim, const CoDBandOptions& options);
 std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyContext& context);
+// Whether the parameters go together and what they need is there.
+Status CheckCoDBand(const ParamValues& params, const PolicyContext& context);
 
 }  // namespace codband

@@ -17,6 +17,11 @@ ParamInfo Chance(std::string name, std::string help, double default_value) {
 std::vector<std::pair<std::string, std::string>> PaperValues(std::string likelihood) {
   return {{"likelihood", std::move(likelihood)},
           {"detector", "window"},
+          {"hyper", "fixed"},
+          {"prior", "crp"},
+          {"explore", "thompson"},
+          {"intercept", "no"},
+          {"history", "0"},
           {"v", "1"},
           {"lambda", "0.1"},
           {"a", "7.5"},
@@ -37,6 +42,9 @@ PolicyInfo CoDBandInfo() {
   const CoDBandOptions defaults;
   ParamInfo lambda = LambdaParam(defaults.lambda);
   lambda.default_from = DefaultFrom::kDimension;
+  lambda.help = "hyper=fixed: " + lambda.help;
+  ParamInfo sigma = SigmaParam();
+  sigma.help = "hyper=fixed: " + sigma.help;
   return {
       .name = "codband",
       .summary = "a pool of models shared by users who think alike; notices who has changed",
@@ -50,10 +58,60 @@ PolicyInfo CoDBandInfo() {
             .words = {"joint", "product"}},
            {.name = "detector",
             .help = "what notices that a user has changed",
-            .words = {"window", "none"}},
+            .words = {"bayes", "window", "none"}},
+           {.name = "hyper",
+            .help = "whether noise, prior of a model and hazard are learned",
+            .words = {"learned", "fixed"}},
+           {.name = "prior",
+            .help = "which models are likely beforehand: popular ones, recently popular ones, or "
+                    "those of friends (needs a user graph)",
+            .words = {"crp", "hawkes", "friends"}},
+           {.name = "explore",
+            .help = "Thompson sampling where the arms call for it, or always",
+            .words = {"adaptive", "thompson"}},
+           {.name = "intercept",
+            .help = "whether models have a constant beside the features",
+            .words = {"yes", "no"}},
            DrawScaleParam(defaults.v),
            lambda,
-           SigmaParam(),
+           sigma,
+           {.name = "lambda0",
+            .help = "hyper=learned: prior precision to begin with; 0: from the first reward",
+            .min = 0,
+            .max = 1e12},
+           {.name = "sigma0",
+            .help = "hyper=learned: standard deviation of the noise to begin with; 0: from the "
+                    "first reward",
+            .min = 0,
+            .max = 1e12},
+           {.name = "hazard",
+            .help = "detector=bayes: chance of a change between two observations; hyper=learned: "
+                    "to begin with",
+            .min = 1e-9,
+            .max = 0.5,
+            .default_value = defaults.hazard},
+           {.name = "decay",
+            .help = "prior=hawkes: time constant of recency, in observations; 0: learned",
+            .min = 0,
+            .max = 1e12},
+           {.name = "window",
+            .help = "detector=bayes: how many observations back a change can be found",
+            .min = 1,
+            .max = 1000,
+            .default_value = static_cast<double>(defaults.window),
+            .integer = true},
+           {.name = "resample",
+            .help = "detector=bayes: how many other young users are placed anew at each step",
+            .min = 0,
+            .max = 64,
+            .default_value = static_cast<double>(defaults.resample),
+            .integer = true},
+           {.name = "history",
+            .help = "how many of a user's past tastes the pool goes on learning from; 0: all",
+            .min = 0,
+            .max = 1e6,
+            .default_value = static_cast<double>(defaults.history),
+            .integer = true},
            {.name = "a",
             .help = "shape of the Gamma prior of the concentration α0",
             .min = 1e-3,
@@ -74,7 +132,7 @@ PolicyInfo CoDBandInfo() {
             .help = "detector=window: how many recent observations are tested",
             .min = 1,
             .max = 100000,
-            .default_value = static_cast<double>(defaults.window.tau),
+            .default_value = static_cast<double>(defaults.window_detector.tau),
             .integer = true},
            {.name = "bound",
             .help = "detector=window: confidence bound with a fixed alpha, or the paper's formula",
@@ -83,18 +141,19 @@ PolicyInfo CoDBandInfo() {
             .help = "detector=window: ridge of the user's own regression",
             .min = 1e-6,
             .max = 1e6,
-            .default_value = defaults.window.ridge},
+            .default_value = defaults.window_detector.ridge},
            {.name = "alpha",
             .help = "detector=window, bound=fixed: how many widths of the user's own regression a "
                     "reward may be off",
             .min = 0,
             .max = 1000,
-            .default_value = defaults.window.alpha},
+            .default_value = defaults.window_detector.alpha},
            Chance("delta", "detector=window: chance that noise alone exceeds ε",
-                  defaults.window.delta),
+                  defaults.window_detector.delta),
            Chance("delta1", "detector=window: share of bad observations that is normal",
-                  defaults.window.delta1),
-           Chance("delta2", "detector=window: chance of a false alarm", defaults.window.delta2)},
+                  defaults.window_detector.delta1),
+           Chance("delta2", "detector=window: chance of a false alarm",
+                  defaults.window_detector.delta2)},
       .presets = {{.name = "paper",
                    .help = "the settings of the paper's experiments, with the exact likelihood",
                    .values = PaperValues("joint")},
@@ -103,25 +162,55 @@ PolicyInfo CoDBandInfo() {
                    .values = PaperValues("product")}}};
 }
 
+Status CheckCoDBand(const ParamValues& params, const PolicyContext& context) {
+  if (params.Word("prior") == "friends" && context.friends == nullptr) {
+    return Status::InvalidArgument(
+        "prior=friends needs a user graph: give one with --friends FILE, or use prior=crp");
+  }
+  if (params.Word("likelihood") == "product" && params.Word("detector") == "bayes") {
+    return Status::InvalidArgument(
+        "likelihood=product needs detector=window or detector=none: detector=bayes scores exactly");
+  }
+  return {};
+}
+
 std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyContext& context) {
-  return MakeCoDBand(context.dim,
-                     {.likelihood = params.Word("likelihood") == "joint" ? LikelihoodKind::kJoint
-                                                                         : LikelihoodKind::kProduct,
-                      .detector = params.Word("detector") == "window" ? DetectorKind::kWindow
-                                                                      : DetectorKind::kNone,
-                      .v = params.Number("v"),
-                      .lambda = params.Number("lambda"),
-                      .sigma = params.Number("sigma"),
-                      .a = params.Number("a"),
-                      .b = params.Number("b"),
-                      .memory = params.Integer("memory"),
-                      .window = {.ridge = params.Number("ridge"),
-                                 .fixed_alpha = params.Word("bound") == "fixed",
-                                 .alpha = params.Number("alpha"),
-                                 .delta = params.Number("delta"),
-                                 .delta1 = params.Number("delta1"),
-                                 .delta2 = params.Number("delta2"),
-                                 .tau = params.Integer("tau")}});
+  const auto is = [&](std::string_view name, std::string_view word) {
+    return params.Word(name) == word;
+  };
+  return MakeCoDBand(
+      context.dim,
+      {.likelihood = is("likelihood", "joint") ? LikelihoodKind::kJoint : LikelihoodKind::kProduct,
+       .detector = is("detector", "bayes")    ? DetectorKind::kBayes
+                   : is("detector", "window") ? DetectorKind::kWindow
+                                              : DetectorKind::kNone,
+       .hyper = is("hyper", "learned") ? HyperKind::kLearned : HyperKind::kFixed,
+       .model_prior = is("prior", "crp")      ? ModelPriorKind::kCrp
+                      : is("prior", "hawkes") ? ModelPriorKind::kHawkes
+                                              : ModelPriorKind::kFriends,
+       .explore = is("explore", "adaptive") ? ExploreKind::kAdaptive : ExploreKind::kThompson,
+       .intercept = is("intercept", "yes"),
+       .v = params.Number("v"),
+       .lambda = params.Number("lambda"),
+       .sigma = params.Number("sigma"),
+       .lambda0 = params.Number("lambda0"),
+       .sigma0 = params.Number("sigma0"),
+       .hazard = params.Number("hazard"),
+       .decay = params.Number("decay"),
+       .a = params.Number("a"),
+       .b = params.Number("b"),
+       .window = params.Integer("window"),
+       .resample = params.Integer("resample"),
+       .history = params.Integer("history"),
+       .memory = params.Integer("memory"),
+       .window_detector = {.ridge = params.Number("ridge"),
+                           .fixed_alpha = is("bound", "fixed"),
+                           .alpha = params.Number("alpha"),
+                           .delta = params.Number("delta"),
+                           .delta1 = params.Number("delta1"),
+                           .delta2 = params.Number("delta2"),
+                           .tau = params.Integer("tau")},
+       .friends = context.friends});
 }
 
 }  // namespace codband

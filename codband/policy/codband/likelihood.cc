@@ -26,7 +26,7 @@ class Joint final : public Likelihood {
     }
     models_.push_back({.posterior = &pool.prior(), .contains_data = false});
     densities_.resize(weights.size());
-    joint_.LogDensities(period.data(), models_, densities_);
+    joint_.LogDensities(period.data, models_, densities_);
     Axpy(1, densities_, weights);
   }
 
@@ -46,14 +46,14 @@ class Product final : public Likelihood {
     double under_prior = 0;
     joint_.LogDensities(RecentStats(period), {&prior, 1}, {&under_prior, 1});
     weights.back() += under_prior;
-    weights[own] += LogDensity(WithoutData(pool.model(own).posterior, period), period.recent,
+    weights[own] += LogDensity(WithoutData(pool.model(own).posterior, period), period.paper->recent,
                                -std::numeric_limits<double>::infinity());
     // Most models are out of the question, which is found out at a fraction of the cost.
     double best = std::max(weights.back(), weights[own]);
     for (std::size_t k = 0; k < pool.size(); ++k) {
       if (k == own) continue;
-      weights[k] +=
-          LogDensity(pool.model(k).posterior, period.recent, best - kNegligible - weights[k]);
+      weights[k] += LogDensity(pool.model(k).posterior, period.paper->recent,
+                               best - kNegligible - weights[k]);
       best = std::max(best, weights[k]);
     }
   }
@@ -68,7 +68,7 @@ class Product final : public Likelihood {
     } else {
       without_data_.emplace(model);
     }
-    without_data_->Remove(period.data());
+    without_data_->Remove(period.data);
     return *without_data_;
   }
 
@@ -106,12 +106,13 @@ class Product final : public Likelihood {
   }
 
   const SufficientStats& RecentStats(const Period& period) {
-    if (period.recent.size() == period.data().m()) return period.data();
+    if (period.paper->recent.size() == period.data.m()) return period.data;
     // From scratch: adding and subtracting at the ends of the window would let rounding pile up.
     recent_stats_.Clear();
     const std::size_t dim = recent_stats_.dim();
-    for (std::size_t i = 0; i < period.recent.size(); ++i) {
-      recent_stats_.Add(period.recent.features().subspan(i * dim, dim), period.recent.rewards()[i]);
+    for (std::size_t i = 0; i < period.paper->recent.size(); ++i) {
+      recent_stats_.Add(period.paper->recent.features().subspan(i * dim, dim),
+                        period.paper->recent.rewards()[i]);
     }
     return recent_stats_;
   }

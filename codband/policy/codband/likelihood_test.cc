@@ -67,10 +67,16 @@ class LikelihoodTest : public testing::Test {
   std::vector<Observation> others_[2] = {RandomObservations(1, 30, kDim),
                                          RandomObservations(2, 20, kDim)};
   std::vector<Observation> data_ = RandomObservations(3, 10, kDim);
-  ModelPool pool_{kDim, kPrior, kNoiseVariance};
-  Period period_{.own_regression = GaussianPosterior(kDim, 0.1, 1),
-                 .recent = RecentObservations(kDim, kMemory),
-                 .badness = FlagWindow(20)};
+  static Period EmptyPeriod() {
+    return {.data = SufficientStats(kDim),
+            .paper = std::make_unique<PaperRecord>(
+                PaperRecord{.own_regression = GaussianPosterior(kDim, 0.1, 1),
+                            .recent = RecentObservations(kDim, kMemory),
+                            .badness = FlagWindow(20)})};
+  }
+
+  ModelPool pool_{LinearPrior::Isotropic(kDim, kPrior, kNoiseVariance)};
+  Period period_ = EmptyPeriod();
 };
 
 TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
@@ -137,10 +143,8 @@ TEST_F(LikelihoodTest, ProductLeavesOutOnlyWhatIsNegligible) {
 }
 
 TEST_F(LikelihoodTest, OfASingleObservationBothAgree) {
-  Period one{.model = period_.model,
-             .own_regression = GaussianPosterior(kDim, 0.1, 1),
-             .recent = RecentObservations(kDim, kMemory),
-             .badness = FlagWindow(20)};
+  Period one = EmptyPeriod();
+  one.model = period_.model;
   one.Observe(data_[0].first, data_[0].second);
   double product[3] = {};
   double joint[3] = {};

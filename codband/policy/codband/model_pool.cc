@@ -23,8 +23,34 @@ ModelId ModelPool::Create() {
   return next_id_++;
 }
 
+void ModelPool::SetPrior(const LinearPrior& prior) {
+  prior_.SetPrior(prior);
+  for (PoolModel& model : models_) model.posterior.SetPrior(prior);
+}
+
 void ModelPool::Observe(ModelId id, std::span<const double> x, double r) {
+  ++clock_.now;
   Get(id).posterior.Add(x, r);
+}
+
+void ModelPool::Withdraw(ModelId id, std::span<const double> x, double r) {
+  Get(id).posterior.Remove(x, r);
+}
+
+void ModelPool::Deposit(ModelId id, std::span<const double> x, double r) {
+  Get(id).posterior.Add(x, r);
+}
+
+void ModelPool::AddRecency(ModelId id, const Recency& recency) {
+  Get(id).recency.Add(clock_, recency);
+}
+
+void ModelPool::RemoveRecency(ModelId id, const Recency& recency) {
+  Get(id).recency.Remove(clock_, recency);
+}
+
+void ModelPool::Correct(ModelId id, const SufficientStats& from, const SufficientStats& to) {
+  Get(id).posterior.Correct(from, to);
 }
 
 void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const SufficientStats& data) {
@@ -47,16 +73,19 @@ void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods, const Sufficien
 }
 
 void ModelPool::Save(ByteWriter& out) const {
+  out.U64(clock_.now);
   out.U64(next_id_);
   out.U64(models_.size());
   for (const PoolModel& model : models_) {
     out.U64(model.id);
     out.U64(model.periods);
     model.posterior.Save(out);
+    model.recency.Save(out);
   }
 }
 
 void ModelPool::Load(ByteReader& in) {
+  clock_.now = in.U64("number of observations");
   next_id_ = in.U64("next model id");
   const std::size_t count =
       in.Count("number of models", GaussianPosterior::SavedBytes(prior_.dim()));
@@ -66,6 +95,7 @@ void ModelPool::Load(ByteReader& in) {
     PoolModel model{
         .id = in.U64("model id"), .periods = in.U64("model periods"), .posterior = prior_};
     model.posterior.Load(in);
+    model.recency.Load(in);
     if (model.id >= next_id_ || (!models_.empty() && model.id <= models_.back().id)) {
       in.Fail("model id", "is out of order");
     }

@@ -8,7 +8,9 @@
 
 #include "codband/base/bytes.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/linalg/linear_prior.h"
 #include "codband/linalg/sufficient_stats.h"
+#include "codband/policy/codband/recency.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -18,6 +20,7 @@ struct PoolModel {
   ModelId id;
   std::uint64_t periods;        // n_k: how many stationary periods, current or past, are on it
   GaussianPosterior posterior;  // from the observations of all those periods
+  Recency recency = {};         // of the observations
 };
 
 // The models that users share. A model comes into being with its first period and is dropped with
@@ -26,8 +29,8 @@ struct PoolModel {
 class ModelPool {
  public:
   // Preconditions: as for GaussianPosterior.
-  ModelPool(std::size_t dim, double prior_precision, double noise_variance)
-      : prior_(dim, prior_precision, noise_variance) {}
+  explicit ModelPool(const LinearPrior& prior, const RecencyClock& clock = {})
+      : prior_(prior), clock_(clock) {}
 
   std::size_t size() const { return models_.size(); }
   const PoolModel& model(std::size_t index) const { return models_[index]; }
@@ -39,16 +42,30 @@ class ModelPool {
   // Σ n_k.
   std::uint64_t total_periods() const { return total_periods_; }
 
+  // The time of recency: how many observations there have been.
+  const RecencyClock& clock() const { return clock_; }
+
+  // Another prior for all models there are and will be, O(K d³).
+  void SetPrior(const LinearPrior& prior);
+
   // A model for a first period, which the caller adds at once. Returns its id.
   ModelId Create();
 
   // One observation for a period that is on the model, O(d²). Precondition: the model exists.
   void Observe(ModelId id, std::span<const double> x, double r);
+  // One observation of a period leaves the model, or comes to it from another, O(d²).
+  void Withdraw(ModelId id, std::span<const double> x, double r);
+  void Deposit(ModelId id, std::span<const double> x, double r);
 
   // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty.
   // A model without periods is dropped. Precondition: the model exists.
   void AddPeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
   void RemovePeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
+  // Periods that brought `recency` come or leave.
+  void AddRecency(ModelId id, const Recency& recency);
+  void RemoveRecency(ModelId id, const Recency& recency);
+  // `from`, a part of the model's data, is `to` after rounding. O(d²).
+  void Correct(ModelId id, const SufficientStats& from, const SufficientStats& to);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
@@ -57,6 +74,7 @@ class ModelPool {
   PoolModel& Get(ModelId id);
 
   GaussianPosterior prior_;
+  RecencyClock clock_;
   std::vector<PoolModel> models_;
   ModelId next_id_ = 0;
   std::uint64_t total_periods_ = 0;

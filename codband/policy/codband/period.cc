@@ -88,28 +88,39 @@ void FlagWindow::Load(ByteReader& in) {
 }
 
 void Period::Observe(std::span<const double> x, double r) {
-  own_regression.Add(x, r);
-  recent.Push(x, r);
+  data.Add(x, r);
+  if (paper == nullptr) return;
+  paper->own_regression.Add(x, r);
+  paper->recent.Push(x, r);
 }
 
 void Period::Clear() {
-  own_regression.Clear();
-  recent.Clear();
-  badness.Clear();
+  data.Clear();
+  recency = {};
+  if (paper == nullptr) return;
+  paper->own_regression.Clear();
+  paper->recent.Clear();
+  paper->badness.Clear();
 }
 
 void Period::Save(ByteWriter& out) const {
   out.U64(model);
-  own_regression.Save(out);
-  recent.Save(out);
-  badness.Save(out);
+  data.Save(out);
+  recency.Save(out);
+  if (paper == nullptr) return;
+  paper->own_regression.Save(out);
+  paper->recent.Save(out);
+  paper->badness.Save(out);
 }
 
 void Period::Load(ByteReader& in) {
   model = in.U64("model of a period");
-  own_regression.Load(in);
-  recent.Load(in);
-  badness.Load(in);
+  data.Load(in);
+  recency.Load(in);
+  if (paper == nullptr) return;
+  paper->own_regression.Load(in);
+  paper->recent.Load(in);
+  paper->badness.Load(in);
 }
 
 }  // namespace codband

@@ -2,11 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/linalg/sufficient_stats.h"
+#include "codband/policy/codband/recency.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -58,17 +61,20 @@ class FlagWindow {
   std::size_t raised_ = 0;
 };
 
-// A user's current stationary period: the observations D since the last detected change, and the
-// pool model that the user is on. Of D it keeps the sums; raw observations only as far back as a
-// likelihood needs them.
-struct Period {
-  ModelId model = kNoModel;
-  // The user's own regression, over D alone; its stats() are the sums of D.
-  GaussianPosterior own_regression;
+// What the paper's window detector and product likelihood need of a period beside its sums.
+struct PaperRecord {
+  GaussianPosterior own_regression;  // the user's own, over D alone
   RecentObservations recent;
   FlagWindow badness;
+};
 
-  const SufficientStats& data() const { return own_regression.stats(); }
+// A user's current stationary period: the observations D since the last detected change, and the
+// pool model that the user is on. Of D it keeps the sums.
+struct Period {
+  ModelId model = kNoModel;
+  SufficientStats data;
+  Recency recency = {};  // what the period added to its model's
+  std::unique_ptr<PaperRecord> paper = {};
 
   void Observe(std::span<const double> x, double r);
   // Empties D; `model` is left for the caller.

@@ -9,25 +9,27 @@
 namespace codband {
 
 WindowDetector::WindowDetector(const WindowDetectorOptions& options)
-    : options_(options),
-      epsilon_(std::numbers::sqrt2 * options.sigma * boost::math::erf_inv(1 - options.delta)) {}
+    : options_(options), epsilon_(std::numbers::sqrt2 * boost::math::erf_inv(1 - options.delta)) {}
 
-double WindowDetector::Alpha(const Period& period) const {
+double WindowDetector::Alpha(const Period& period, double sigma) const {
   if (options_.fixed_alpha) return options_.alpha;
-  const auto d = static_cast<double>(period.own_regression.dim());
-  const auto m = static_cast<double>(period.data().m());
-  return options_.sigma * std::sqrt(d * std::log1p(m / (d * options_.ridge)) +
-                                    2 * std::log(1 / options_.delta1)) +
+  const auto d = static_cast<double>(period.data.dim());
+  const auto m = static_cast<double>(period.data.m());
+  return sigma * std::sqrt(d * std::log1p(m / (d * options_.ridge)) +
+                           2 * std::log(1 / options_.delta1)) +
          std::sqrt(options_.ridge);
 }
 
-bool WindowDetector::IsBad(const Period& period, std::span<const double> x, double r) const {
-  const double error = std::abs(Dot(x, period.own_regression.mean()) - r);
-  if (error <= epsilon_) return false;  // whatever the width
-  return error > Alpha(period) * std::sqrt(period.own_regression.Variance(x)) + epsilon_;
+bool WindowDetector::IsBad(const Period& period, std::span<const double> x, double r,
+                           double sigma) const {
+  const double error = std::abs(Dot(x, period.paper->own_regression.mean()) - r);
+  if (error <= epsilon_ * sigma) return false;  // whatever the width
+  return error > Alpha(period, sigma) * std::sqrt(period.paper->own_regression.Variance(x)) +
+                     epsilon_ * sigma;
 }
 
-bool WindowDetector::Fires(const FlagWindow& badness) const {
+bool WindowDetector::Fires(const Period& period) const {
+  const FlagWindow& badness = period.paper->badness;
   if (badness.size() == 0) return false;
   const auto window = static_cast<double>(badness.size());
   const double mean = static_cast<double>(badness.raised()) / window;

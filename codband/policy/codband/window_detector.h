@@ -19,7 +19,6 @@ namespace codband {
 // ρ of the user's own regression is the paper's λ, but need not be that of the pool: a prior that
 // suits the models makes the bound so narrow that it is exceeded all the time.
 struct WindowDetectorOptions {
-  double sigma = 0.1;
   double ridge = 0.1;
   bool fixed_alpha = true;
   double alpha = 0.6;
@@ -34,17 +33,18 @@ class WindowDetector {
  public:
   explicit WindowDetector(const WindowDetectorOptions& options);
 
-  // e for an observation that is not yet part of the period.
-  bool IsBad(const Period& period, std::span<const double> x, double r) const;
+  // e for an observation that is not yet part of the period, where the noise is σ. Precondition for
+  // both: the period has a PaperRecord.
+  bool IsBad(const Period& period, std::span<const double> x, double r, double sigma) const;
 
   // Whether the flags so far say that the user has changed.
-  bool Fires(const FlagWindow& badness) const;
+  bool Fires(const Period& period) const;
 
  private:
-  double Alpha(const Period& period) const;
+  double Alpha(const Period& period, double sigma) const;
 
   WindowDetectorOptions options_;
-  double epsilon_;
+  double epsilon_;  // in units of σ
 };
 
 }  // namespace codband

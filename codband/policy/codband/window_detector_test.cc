@@ -8,52 +8,54 @@ namespace codband {
 namespace {
 
 Period MakePeriod(double ridge, std::size_t tau) {
-  return {.own_regression = GaussianPosterior(2, ridge, 1),
-          .recent = RecentObservations(2, 0),
-          .badness = FlagWindow(tau)};
+  return {.data = SufficientStats(2),
+          .paper = std::make_unique<PaperRecord>(
+              PaperRecord{.own_regression = GaussianPosterior(2, ridge, 1),
+                          .recent = RecentObservations(2, 0),
+                          .badness = FlagWindow(tau)})};
 }
 
 TEST(WindowDetectorTest, BadnessComparesTheErrorWithWidthAndNoise) {
   Period period = MakePeriod(0.5, 20);
   period.Observe(std::vector<double>{1, 0}, 3);
   // λI + S = diag(1.5, 0.5): θ̂ = (2, 0), width of x = (1, 0) is sqrt(1/1.5).
-  const WindowDetector detector({.sigma = 0.1, .ridge = 0.5, .alpha = 0.6, .delta = 0.1});
+  const WindowDetector detector({.ridge = 0.5, .alpha = 0.6, .delta = 0.1});
   const double epsilon = 0.16448536269514727;  // the 95% quantile of N(0, 0.1²)
   const double bound = 0.6 * std::sqrt(1 / 1.5) + epsilon;
   const std::vector<double> x = {1, 0};
-  EXPECT_FALSE(detector.IsBad(period, x, 2 + bound - 1e-9));
-  EXPECT_TRUE(detector.IsBad(period, x, 2 + bound + 1e-9));
-  EXPECT_TRUE(detector.IsBad(period, x, 2 - bound - 1e-9));
+  EXPECT_FALSE(detector.IsBad(period, x, 2 + bound - 1e-9, 0.1));
+  EXPECT_TRUE(detector.IsBad(period, x, 2 + bound + 1e-9, 0.1));
+  EXPECT_TRUE(detector.IsBad(period, x, 2 - bound - 1e-9, 0.1));
 }
 
 TEST(WindowDetectorTest, TheoreticalBoundIsThePapersFormula) {
   Period period = MakePeriod(0.5, 20);
   period.Observe(std::vector<double>{1, 0}, 3);
-  const WindowDetector detector(
-      {.sigma = 0.1, .ridge = 0.5, .fixed_alpha = false, .delta = 0.1, .delta1 = 0.01});
+  const WindowDetector detector({.ridge = 0.5, .fixed_alpha = false, .delta = 0.1, .delta1 = 0.01});
   const double alpha =
       0.1 * std::sqrt(2 * std::log(1 + 1 / (2 * 0.5)) + 2 * std::log(100)) + std::sqrt(0.5);
   const double bound = alpha * std::sqrt(1 / 1.5) + 0.16448536269514727;
   const std::vector<double> x = {1, 0};
-  EXPECT_FALSE(detector.IsBad(period, x, 2 + bound - 1e-9));
-  EXPECT_TRUE(detector.IsBad(period, x, 2 + bound + 1e-9));
+  EXPECT_FALSE(detector.IsBad(period, x, 2 + bound - 1e-9, 0.1));
+  EXPECT_TRUE(detector.IsBad(period, x, 2 + bound + 1e-9, 0.1));
 }
 
 TEST(WindowDetectorTest, FiresByHoeffdingsBoundOverTheWindow) {
   // δ1 + sqrt(ln(1/δ2)/(2w)): 0.2499 for w = 20, 1.08 for w = 1, 0.769 for w = 2.
   const WindowDetector detector({.delta1 = 0.01, .delta2 = 0.1, .tau = 20});
-  FlagWindow flags(20);
-  EXPECT_FALSE(detector.Fires(flags));
+  Period period = MakePeriod(0.1, 20);
+  FlagWindow& flags = period.paper->badness;
+  EXPECT_FALSE(detector.Fires(period));
   flags.Push(true);
-  EXPECT_FALSE(detector.Fires(flags));  // 1 of 1
+  EXPECT_FALSE(detector.Fires(period));  // 1 of 1
   flags.Push(true);
-  EXPECT_TRUE(detector.Fires(flags));  // 2 of 2
+  EXPECT_TRUE(detector.Fires(period));  // 2 of 2
   flags.Clear();
   for (int i = 0; i < 16; ++i) flags.Push(false);
   for (int i = 0; i < 4; ++i) flags.Push(true);
-  EXPECT_FALSE(detector.Fires(flags));  // 4 of 20
+  EXPECT_FALSE(detector.Fires(period));  // 4 of 20
   flags.Push(true);
-  EXPECT_TRUE(detector.Fires(flags));  // 5 of 20
+  EXPECT_TRUE(detector.Fires(period));  // 5 of 20
 }
 
 TEST(FlagWindowTest, CountsTheLastOnesOnly) {

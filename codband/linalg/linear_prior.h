@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace codband {
+
+// What is believed of a linear model r = xᵀθ + noise before any observation: every θ_i by itself
+// N(mean_i, 1/precision_i), and noise ~ N(0, noise_variance).
+// Invariants: equal sizes, all finite, precisions and the variance positive.
+struct LinearPrior {
+  std::vector<double> precision;
+  std::vector<double> mean;
+  double noise_variance = 1;
+
+  std::size_t dim() const { return precision.size(); }
+
+  // θ ~ N(0, I/precision).
+  static LinearPrior Isotropic(std::size_t dim, double precision, double noise_variance) {
+    return {.precision = std::vector<double>(dim, precision),
+            .mean = std::vector<double>(dim, 0.0),
+            .noise_variance = noise_variance};
+  }
+};
+
+}  // namespace codband

@@ -1,0 +1,104 @@
+#include "codband/policy/codband/change_filter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
+
+namespace codband {
+
+double LogPredictive(const GaussianPosterior& model, const RewardNoise& noise,
+                     std::span<const double> x, double r) {
+  const double mean = Dot(x, model.mean());
+  const double variance = noise.clicks() ? 1 : model.noise_variance() + model.Variance(x);
+  return noise.LogDensity(r, mean, variance);
+}
+
+ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), capacity_(window + 1) {
+  features_.resize(capacity_ * dim);
+  factor_.resize(capacity_ * capacity_);
+  solved_.resize(capacity_);
+  fresh_.reserve(capacity_);
+}
+
+// With rows newest first, the leading j × j block of the Gram matrix belongs to the newest j, so
+// that a row of the factor gives the density of one more observation given the newer ones.
+void ChangeFilter::ScoreFresh(const GaussianPosterior& prior, const RewardNoise& noise,
+                              const ChangeWindow& window, std::span<const double> x, double r) {
+  const std::size_t count = std::min(capacity_, window.size() + 1);
+  fresh_.clear();
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::span<double> row = std::span(features_).subspan(i * dim_, dim_);
+    if (i == 0) {
+      std::ranges::copy(x, row.begin());
+    } else {
+      window.ReadFeatures(i - 1, row);
+    }
+    const double reward = i == 0 ? r : window.reward(i - 1);
+    const double residual = reward - Dot(row, prior.mean());
+    // Scaled by the prior's deviations once, so that Gram entries are plain products.
+    for (std::size_t f = 0; f < dim_; ++f) row[f] /= std::sqrt(prior.prior_precision()[f]);
+    double* const lower = factor_.data() + i * capacity_;
+    double variance = Dot(row, row) + prior.noise_variance();
+    double expected = 0;  // of the residual, given the newer ones
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::span<const double> newer = std::span(features_).subspan(j * dim_, dim_);
+      const double* const other = factor_.data() + j * capacity_;
+      double value = Dot(row, newer);
+      for (std::size_t k = 0; k < j; ++k) value -= lower[k] * other[k];
+      lower[j] = value / other[j];
+      variance -= lower[j] * lower[j];
+      expected += lower[j] * solved_[j];
+    }
+    variance = std::max(variance, prior.noise_variance());  // at least the noise, but for rounding
+    lower[i] = std::sqrt(variance);
+    solved_[i] = (residual - expected) / lower[i];
+    sum += noise.LogDensity(reward, reward - (residual - expected), variance);
+    fresh_.push_back(sum);
+  }
+}
+
+double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
+                            std::span<const double> prior_weights, const ChangeWindow& window,
+                            std::span<const double> x, double r, Belief& belief) {
+  const std::size_t models = pool.size();
+  CODBAND_DCHECK(prior_weights.size() == models + 1);
+  chances_.resize(models + 1);
+  log_weights_.resize(models + 1);
+  belief.Expand(pool, prior_weights, chances_);
+  for (std::size_t k = 0; k < models; ++k) {
+    const double before =
+        (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
+    log_weights_[k] = before > 0
+                          ? std::log(before) + LogPredictive(pool.model(k).posterior, noise, x, r)
+                          : -std::numeric_limits<double>::infinity();
+  }
+  ScoreFresh(pool.prior(), noise, window, x, r);
+  const double log_start = std::log(hazard * prior_weights[models]);
+  // The evidence before a start, relative to that before the newest observation.
+  double before_start = 0;
+  double fresh = -std::numeric_limits<double>::infinity();
+  for (std::size_t j = 0; j < fresh_.size(); ++j) {
+    if (j > 0) before_start -= window.log_predictive(j - 1);
+    const double start_here = log_start + before_start + fresh_[j];
+    const double larger = std::max(fresh, start_here);
+    const double smaller = std::min(fresh, start_here);
+    fresh = larger + (std::isinf(smaller) ? 0 : std::log1p(std::exp(smaller - larger)));
+  }
+  log_weights_[models] = fresh;
+
+  const double largest = *std::ranges::max_element(log_weights_);
+  double sum = 0;
+  for (std::size_t k = 0; k <= models; ++k) {
+    chances_[k] = std::exp(log_weights_[k] - largest);
+    sum += chances_[k];
+  }
+  for (double& chance : chances_) chance /= sum;
+  belief.Assign(pool, chances_);
+  return largest + std::log(sum);
+}
+
+}  // namespace codband

@@ -1,0 +1,91 @@
+#include "codband/policy/codband/change_window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codband/base/check.h"
+
+namespace codband {
+
+void RoundFeatures(std::span<double> x) {
+  for (double& value : x) value = static_cast<float>(value);
+}
+
+void ChangeWindow::ReadFeatures(std::size_t age, std::span<double> x) const {
+  CODBAND_DCHECK(age < size() && x.size() == dim_);
+  const auto row = features_.begin() + static_cast<std::ptrdiff_t>(Place(age) * dim_);
+  std::copy(row, row + static_cast<std::ptrdiff_t>(dim_), x.begin());
+}
+
+void ChangeWindow::Push(std::span<const double> x, double r, double log_predictive) {
+  CODBAND_DCHECK(x.size() == dim_);
+  if (capacity_ == 0) return;
+  if (size() < capacity_) {
+    // Not full: the newest is the last.
+    if (features_.capacity() == 0) {
+      features_.reserve(capacity_ * dim_);
+      rewards_.reserve(capacity_);
+      log_predictives_.reserve(capacity_);
+    }
+    newest_ = size();
+    for (const double value : x) features_.push_back(static_cast<float>(value));
+    rewards_.push_back(r);
+    log_predictives_.push_back(static_cast<float>(log_predictive));
+    return;
+  }
+  newest_ = (newest_ + 1) % capacity_;
+  const auto row = features_.begin() + static_cast<std::ptrdiff_t>(newest_ * dim_);
+  std::ranges::transform(x, row, [](double value) { return static_cast<float>(value); });
+  rewards_[newest_] = r;
+  log_predictives_[newest_] = static_cast<float>(log_predictive);
+}
+
+void ChangeWindow::KeepNewest(std::size_t count) {
+  if (count >= size()) return;
+  // The oldest to the front, then cut.
+  const std::size_t oldest = (newest_ + 1) % size();
+  const auto rotate = [&](auto& values, std::size_t width) {
+    const auto first = values.begin();
+    std::rotate(first, first + static_cast<std::ptrdiff_t>(oldest * width), values.end());
+    values.erase(first, first + static_cast<std::ptrdiff_t>((rewards_.size() - count) * width));
+  };
+  rotate(features_, dim_);
+  rotate(log_predictives_, 1);
+  rotate(rewards_, 1);
+  newest_ = count == 0 ? 0 : count - 1;
+}
+
+void ChangeWindow::Save(ByteWriter& out) const {
+  out.U64(size());
+  out.U64(newest_);
+  out.Doubles(rewards_);
+  out.Floats(log_predictives_);
+  out.Floats(features_);
+}
+
+void ChangeWindow::Load(ByteReader& in) {
+  const std::size_t count =
+      in.Count("window of observations", sizeof(double) + sizeof(float) * (dim_ + 1));
+  newest_ = in.U64("newest observation");
+  const bool full = count == capacity_;
+  if (count > capacity_ || (full ? newest_ >= std::max<std::size_t>(count, 1)
+                                 : newest_ != (count == 0 ? 0 : count - 1))) {
+    in.Fail("window of observations",
+            fmt::format("has {} of at most {}, the newest at {}", count, capacity_, newest_));
+    newest_ = 0;
+    return;
+  }
+  if (count == 0) return;
+  features_.reserve(capacity_ * dim_);
+  rewards_.reserve(capacity_);
+  log_predictives_.reserve(capacity_);
+  rewards_.resize(count);
+  log_predictives_.resize(count);
+  features_.resize(count * dim_);
+  in.Doubles("rewards of the window", rewards_);
+  in.Floats("predictives of the window", log_predictives_);
+  in.Floats("features of the window", features_);
+}
+
+}  // namespace codband

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+
+namespace codband {
+
+// A user's last observations in the order they came: those that a change found now may turn out to
+// have been after it. Features are held in single precision: callers pass features that are so
+// already (RoundFeatures), so that nothing is lost. Not thread-safe for writing.
+class ChangeWindow {
+ public:
+  // 0 remembers none and needs no memory.
+  ChangeWindow(std::size_t dim, std::size_t capacity) : dim_(dim), capacity_(capacity) {}
+
+  std::size_t size() const { return rewards_.size(); }
+  std::size_t capacity() const { return capacity_; }
+
+  // Counted from the newest: 0 is the last that came.
+  void ReadFeatures(std::size_t age, std::span<double> x) const;
+  double reward(std::size_t age) const { return rewards_[Place(age)]; }
+  // ln of the density of the reward given all rewards of the user before it.
+  double log_predictive(std::size_t age) const { return log_predictives_[Place(age)]; }
+
+  // Allocates only while the window has not been full before.
+  void Push(std::span<const double> x, double r, double log_predictive);
+  // Forgets all but the newest `count`.
+  void KeepNewest(std::size_t count);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  std::size_t Place(std::size_t age) const { return (newest_ + size() - age % size()) % size(); }
+
+  std::size_t dim_;
+  std::size_t capacity_;
+  std::size_t newest_ = 0;
+  std::vector<float> features_;
+  std::vector<double> rewards_;
+  std::vector<float> log_predictives_;
+};
+
+// Rounds to what ChangeWindow can hold.
+void RoundFeatures(std::span<double> x);
+
+}  // namespace codband

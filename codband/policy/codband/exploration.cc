@@ -1,0 +1,35 @@
+#include "codband/policy/codband/exploration.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codband/linalg/packed.h"
+
+namespace codband {
+
+double ExplorationNeed(const GaussianPosterior& model, ArmsView arms, bool extended) {
+  constexpr double kEnough = 4;
+  constexpr double kFull = 12;
+  const std::size_t d = model.dim();
+  const std::size_t looked_at = std::min(arms.count(), kExploreArms);
+  std::array<double, kMaxDimension> buffer;
+  const std::span<double> x(buffer.data(), d);
+  double variance = 0;
+  double prior_variance = 0;
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    const std::span<const double> arm = arms.arm(i * arms.count() / looked_at);
+    std::ranges::copy(arm, x.begin());
+    if (extended) x[d - 1] = 1;
+    variance += model.Variance(x);
+    for (std::size_t f = 0; f < d; ++f) prior_variance += x[f] * x[f] / model.prior_precision()[f];
+  }
+  if (!(prior_variance > 0)) return 0;
+  const auto count = static_cast<double>(looked_at);
+  const double spread_evenly =
+      1 / (count / prior_variance + static_cast<double>(model.stats().m()) /
+                                        (static_cast<double>(d) * model.noise_variance()));
+  const double ratio = variance / count / spread_evenly;
+  return std::clamp((ratio - kEnough) / (kFull - kEnough), 0.0, 1.0);
+}
+
+}  // namespace codband

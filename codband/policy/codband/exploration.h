@@ -1,0 +1,23 @@
+#pragma once
+
+#include "codband/linalg/gaussian_posterior.h"
+#include "codband/policy/policy.h"
+
+namespace codband {
+
+// How much exploration the arms on offer call for, from 0 (none) to 1.
+//
+// Where the arms differ from visit to visit, choosing the best of them explores by itself: after n
+// observations the variance of what the arms bring is about that of n observations spread evenly
+// over the d features, 1 / (1/prior + n/(dσ²)). Where the same few arms come back and one of them
+// is always taken, the others stay as uncertain as they were while n grows. The ratio of the two is
+// 1 to 2 in the first case and grows like n in the second; between 4 and 12 exploration is faded
+// in. (Bastani, Bayati & Khosravi 2021 switch on the growth of the smallest eigenvalue instead,
+// which does not ask whether any arm on offer lies in that direction.)
+//
+// O(n d²) for n arms, at most kExploreArms of which are looked at. `extended`: the model has an
+// intercept as its last feature, the arms have not.
+inline constexpr std::size_t kExploreArms = 16;
+double ExplorationNeed(const GaussianPosterior& model, ArmsView arms, bool extended);
+
+}  // namespace codband

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/base/random.h"
+#include "codband/policy/codband/model_pool.h"
+
+namespace codband {
+
+// Where users are before anything is known of them: the Dirichlet process prior as a Chinese
+// restaurant process (the paper's Eq. 3), a new model with weight α0 and an existing one with n_k.
+// How the n = Σ n_k is spread over the existing models is for experts to say:
+//   popularity   n_k / n: the paper's
+//   recency      the share of recent observations (recency.h), at several time constants: a model
+//                that is coming up, or that users are leaving, as in a Hawkes process
+//   friends      the share of the user's friends who are on k now
+// An expert without an opinion follows popularity. The experts' weights are learned from where
+// users turn out to be: each such case is credited to the experts in proportion to the chance they
+// gave it (one step of expectation-maximisation, each expert starting with one case).
+enum class ModelPriorKind { kCrp, kHawkes, kFriends };
+
+// The user whose prior is asked for.
+struct Visitor {
+  std::optional<std::size_t> own = {};    // index of the model whose n_k counts this user's period
+  const Recency* recency = nullptr;       // what the user's period added to that model's recency
+  std::span<const ModelId> friends = {};  // the models that the user's friends are on
+};
+
+class ModelPrior {
+ public:
+  // Recency: at all the pool's time constants, with popularity beside them, as learned; or at the
+  // first of them alone.
+  ModelPrior(ModelPriorKind kind, bool learn_decay);
+
+  // The chance of every model, and last of a new one; they add up to 1. The user's own period does
+  // not count. Precondition: out.size() == pool.size() + 1. O(K + friends), no allocation.
+  void Weights(const ModelPool& pool, double concentration, const Visitor& visitor,
+               std::span<double> out) const;
+
+  // The visitor has turned out to be on model `index`.
+  void Learn(const ModelPool& pool, const Visitor& visitor, std::size_t index);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  static constexpr std::size_t kExperts = 1 + RecencyClock::kRates + 1;
+
+  bool Uses(std::size_t expert) const { return credits_[expert] > 0; }
+  // What an expert gives to model k, unnormalised.
+  double Share(const ModelPool& pool, const Visitor& visitor, std::size_t expert,
+               std::size_t k) const;
+
+  std::array<double, kExperts> credits_{};  // 0: not used
+};
+
+// Draws an index from weights as above. O(K), no allocation.
+std::size_t DrawModel(std::span<const double> weights, RandomStream& random);
+
+// Draws α0 anew given that `periods` periods are on `models` models, with the prior
+// α0 ~ Gamma(a, rate b): Escobar & West (1995), §6. Preconditions: models > 0, periods > 0.
+double ResampleConcentration(double concentration, std::uint64_t models, std::uint64_t periods,
+                             double a, double b, RandomStream& random);
+
+}  // namespace codband

@@ -1,0 +1,80 @@
+#include "codband/policy/codband/past_periods.h"
+
+#include <algorithm>
+
+#include "codband/base/check.h"
+
+namespace codband {
+
+std::uint64_t PastPeriods::PeriodsOn(ModelId model) const {
+  return static_cast<std::uint64_t>(std::ranges::count(models_, model));
+}
+
+ModelId PastPeriods::ModelOf(std::uint32_t period) const {
+  return period < forgotten_ ? kNoModel : models_[period - forgotten_];
+}
+
+void PastPeriods::DropOldest() {
+  CODBAND_CHECK(!models_.empty());
+  models_.erase(models_.begin());
+  ++forgotten_;
+}
+
+void PastPeriods::Read(ModelId model, SufficientStats& out) const {
+  const auto found = std::ranges::find(entries_, model, &Entry::model);
+  if (found == entries_.end()) {
+    out.Clear();
+  } else {
+    found->data.Read(out);
+  }
+}
+
+void PastPeriods::Store(ModelId model, const SufficientStats& data) {
+  auto found = std::ranges::find(entries_, model, &Entry::model);
+  if (found == entries_.end()) {
+    entries_.push_back({.model = model, .data = CompactStats(data.dim())});
+    found = entries_.end() - 1;
+  }
+  found->data.Store(data);
+}
+
+Recency& PastPeriods::RecencyOf(ModelId model) {
+  const auto found = std::ranges::find(entries_, model, &Entry::model);
+  CODBAND_CHECK(found != entries_.end());
+  return found->recency;
+}
+
+void PastPeriods::Erase(ModelId model) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.model == model; });
+}
+
+void PastPeriods::Save(ByteWriter& out) const {
+  out.U32(forgotten_);
+  out.U64(models_.size());
+  for (const ModelId model : models_) out.U64(model);
+  out.U64(entries_.size());
+  for (const Entry& entry : entries_) {
+    out.U64(entry.model);
+    entry.data.Save(out);
+    entry.recency.Save(out);
+  }
+}
+
+void PastPeriods::Load(ByteReader& in, std::size_t dim) {
+  forgotten_ = in.U32("forgotten periods");
+  models_.resize(in.Count("closed periods", sizeof(ModelId)));
+  for (ModelId& model : models_) model = in.U64("model of a closed period");
+  const std::size_t count = in.Count("number of past models", CompactStats::SavedBytes(dim));
+  entries_.clear();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Entry entry{.model = in.U64("past model"), .data = CompactStats(dim)};
+    entry.data.Load(in);
+    entry.recency.Load(in);
+    if (std::ranges::find(entries_, entry.model, &Entry::model) != entries_.end()) {
+      in.Fail("past model", "appears twice");
+    }
+    entries_.push_back(std::move(entry));
+  }
+}
+
+}  // namespace codband

@@ -1,0 +1,170 @@
+#include "codband/policy/codband/prior_learner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
+#include "codband/linalg/packed.h"
+
+namespace codband {
+namespace {
+
+constexpr double kPriorWeight = 4;       // observations
+constexpr double kSignalShare = 0.75;    // of the rewards' variance, before anything is known
+constexpr double kInterceptShare = 0.1;  // how far apart intercepts are, in the same unit
+constexpr double kIntercept = 1e-3;      // how little the common intercept is held to 0
+
+constexpr std::uint64_t kFirst = 8;         // observations before the prior is learned
+constexpr std::uint64_t kPerModel = 4;      // at least so many for each model in between,
+constexpr std::uint64_t kGrowth = 8;        // and an eighth of all so far,
+constexpr std::uint64_t kLongest = 20'000;  // but no more than this
+
+// The mean of |x|² to go by: arms that are all but zero say nothing of it.
+double FeatureSize(double mean_square) { return mean_square > 1e-12 ? mean_square : 1; }
+
+// xᵀAx, A packed.
+double Quadratic(std::span<const double> packed, std::span<const double> x) {
+  double sum = 0;
+  std::size_t at = 0;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    double column = 0.5 * packed[at] * x[j];
+    for (std::size_t i = 1; i < x.size() - j; ++i) column += packed[at + i] * x[j + i];
+    sum += 2 * column * x[j];
+    at += x.size() - j;
+  }
+  return sum;
+}
+
+}  // namespace
+
+PriorLearner::PriorLearner(std::size_t dim, bool intercept, double start_precision,
+                           double start_deviation)
+    : dim_(dim),
+      intercept_(intercept),
+      start_precision_(start_precision),
+      start_deviation_(start_deviation),
+      covariance_(PackedSize(dim)),
+      information_(PackedSize(dim)),
+      factor_(dim, 1),
+      weighted_(dim) {}
+
+bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, double r,
+                           LinearPrior& prior) {
+  ++count_;
+  if (count_ < next_) return false;
+  if (count_ == 1) {
+    next_ = kFirst;
+    Start(x, r, prior);
+  } else {
+    next_ = count_ + std::min(kLongest, std::max(kPerModel * pool.size(), count_ / kGrowth));
+    Learn(pool, prior);
+  }
+  return true;
+}
+
+void PriorLearner::Relearn(const ModelPool& pool, LinearPrior& prior) {
+  if (pool.size() > 0) {
+    Learn(pool, prior);
+    return;
+  }
+  count_ = 0;
+  next_ = 1;
+}
+
+// All that is known of the scale is one reward.
+void PriorLearner::Start(std::span<const double> x, double r, LinearPrior& prior) const {
+  const double scale = r != 0 ? r * r : 1;
+  const double feature_size = FeatureSize(Dot(x, x) - (intercept_ ? 1 : 0));
+  prior.noise_variance =
+      start_deviation_ > 0 ? start_deviation_ * start_deviation_ : (1 - kSignalShare) * scale;
+  std::ranges::fill(prior.precision, start_precision_ > 0 ? start_precision_
+                                                          : feature_size / (kSignalShare * scale));
+  if (intercept_) prior.precision.back() = 1 / (kInterceptShare * scale);
+}
+
+void PriorLearner::Learn(const ModelPool& pool, LinearPrior& prior) {
+  CODBAND_DCHECK(prior.dim() == dim_);
+  const std::size_t features = dim_ - (intercept_ ? 1 : 0);
+  // The rewards' variance and the features' size, from the sums in the pool: what is forgotten
+  // there is forgotten here.
+  double observations = 0;
+  double reward_sum = 0;
+  double reward_squares = 0;
+  double feature_squares = 0;
+  for (std::size_t k = 0; k < pool.size(); ++k) {
+    const SufficientStats& stats = pool.model(k).posterior.stats();
+    observations += static_cast<double>(stats.m());
+    if (intercept_) reward_sum += stats.c().back();
+    reward_squares += stats.q();
+    for (std::size_t j = 0; j < features; ++j) feature_squares += stats.S()[PackedColumn(dim_, j)];
+  }
+  if (!(reward_squares > 0)) return;  // nothing, or nothing but zeros, so far
+  const double reward_mean = reward_sum / observations;
+  const double scale = std::max(reward_squares / observations - reward_mean * reward_mean,
+                                1e-6 * reward_squares / observations);
+  const double feature_size = FeatureSize(feature_squares / observations);
+
+  double residuals = 0;
+  double determined[2] = {};  // γ of the features and of the intercept
+  double distance[2] = {};    // |μ - m|² likewise
+  std::ranges::fill(information_, 0.0);
+  std::ranges::fill(weighted_, 0.0);
+  for (std::size_t k = 0; k < pool.size(); ++k) {
+    const GaussianPosterior& model = pool.model(k).posterior;
+    const SufficientStats& stats = model.stats();
+    model.factor().Invert(covariance_);
+    residuals += std::max(
+        0.0, stats.q() - 2 * Dot(stats.c(), model.mean()) + Quadratic(stats.S(), model.mean()));
+    for (std::size_t j = 0; j < dim_; ++j) {
+      const std::size_t part = j < features ? 0 : 1;
+      const double deviation = model.mean()[j] - prior.mean[j];
+      const std::size_t column = PackedColumn(dim_, j);
+      determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
+      distance[part] += deviation * deviation;
+      information_[column] += prior.precision[j];
+      for (std::size_t i = j; i < dim_; ++i) {
+        const double covariance = covariance_[column + i - j];
+        information_[column + i - j] -= prior.precision[j] * covariance * prior.precision[i];
+        weighted_[i] += prior.precision[i] * covariance * stats.c()[j] / prior.noise_variance;
+        if (i != j) {
+          weighted_[j] += prior.precision[j] * covariance * stats.c()[i] / prior.noise_variance;
+        }
+      }
+    }
+  }
+
+  // The common mean, itself held to 0 as if by one more model there; its intercept hardly at all.
+  std::vector<double>& held = prior.precision;  // P, about to be replaced
+  const double intercept_precision = held.back();
+  if (intercept_) held.back() *= kIntercept;
+  if (factor_.Factorize(held, 1, information_)) {
+    std::ranges::copy(weighted_, prior.mean.begin());
+    factor_.SolveLower(prior.mean);
+    factor_.SolveTransposed(prior.mean);
+  }
+  if (intercept_) held.back() = intercept_precision;
+
+  prior.noise_variance = std::max((residuals + kPriorWeight * (1 - kSignalShare) * scale) /
+                                      (observations - determined[0] - determined[1] + kPriorWeight),
+                                  1e-6 * scale);
+  std::ranges::fill(prior.precision,
+                    (determined[0] + kPriorWeight) /
+                        (distance[0] + kPriorWeight * kSignalShare * scale / feature_size));
+  if (intercept_) {
+    prior.precision.back() =
+        (determined[1] + kPriorWeight) / (distance[1] + kPriorWeight * kInterceptShare * scale);
+  }
+}
+
+void PriorLearner::Save(ByteWriter& out) const {
+  out.U64(count_);
+  out.U64(next_);
+}
+
+void PriorLearner::Load(ByteReader& in) {
+  count_ = in.U64("observations of the prior");
+  next_ = in.U64("next learning of the prior");
+}
+
+}  // namespace codband

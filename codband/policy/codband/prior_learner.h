@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/linalg/cholesky.h"
+#include "codband/linalg/linear_prior.h"
+#include "codband/policy/codband/model_pool.h"
+
+namespace codband {
+
+// Learns the prior of a model from the models there are: the noise variance σ², how far tastes are
+// apart (precision λ, and another one for the intercept), and what they have in common (the prior
+// mean m). A new model then starts from what users share, and departs from it as far as tastes are
+// seen to differ.
+//
+// Empirical Bayes, by the fixed points of the evidence (MacKay 1992). With γ_k = d - tr(PΣ_k), how
+// many directions of model k its data determine,
+//   σ² = Σ_k |residuals|² / (n - Σ_k γ_k),      λ = Σ_k γ_k / Σ_k |μ_k - m|²,
+//   m  = (P + Σ_k I_k)⁻¹ Σ_k PΣ_k c_k/σ²,       I_k = P - PΣ_kP  (the exact maximum given P and σ).
+// Each has a weak prior worth four observations, taken from the rewards' own variance and the
+// features' own size, so that no unit has to be given: a quarter of the variance is noise.
+//
+// The prior is learned anew at growing intervals, so that the cost, O(K d³) each time, stays small
+// beside that of the observations in between. Not thread-safe.
+class PriorLearner {
+ public:
+  // `start_precision` and `start_deviation` are what to begin with; 0 takes them from the first
+  // reward. The last of the `dim` features is an intercept if `intercept`.
+  PriorLearner(std::size_t dim, bool intercept, double start_precision, double start_deviation);
+
+  // An observation is about to come to the pool. Returns whether it was time to learn the prior
+  // anew: then `prior`, which the models of the pool have, has changed, and the pool is to follow.
+  bool Observe(const ModelPool& pool, std::span<const double> x, double r, LinearPrior& prior);
+
+  // The same out of turn, because users have left the pool. If nobody is left it starts over.
+  void Relearn(const ModelPool& pool, LinearPrior& prior);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  void Start(std::span<const double> x, double r, LinearPrior& prior) const;
+  void Learn(const ModelPool& pool, LinearPrior& prior);
+
+  std::size_t dim_;
+  bool intercept_;
+  double start_precision_;
+  double start_deviation_;
+  std::uint64_t count_ = 0;
+  std::uint64_t next_ = 1;
+  // Scratch: a covariance, Σ I_k, both packed, the factor of the latter, and a vector.
+  std::vector<double> covariance_;
+  std::vector<double> information_;
+  CholeskyFactor factor_;
+  std::vector<double> weighted_;
+};
+
+}  // namespace codband

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace codband {
+
+// How rewards scatter around what a model expects, as far as it matters for telling models apart.
+// Rewards that have been nothing but 0 and 1 so far are clicks: the expected reward is then the
+// chance of a 1, and a click that was unlikely is as surprising as its chance says, where a
+// Gaussian would call it impossible. All other rewards are Gaussian.
+class RewardNoise {
+ public:
+  bool clicks() const { return clicks_; }
+  void set_clicks(bool clicks) { clicks_ = clicks; }
+
+  void Watch(double r) { clicks_ = clicks_ && (r == 0 || r == 1); }
+
+  // ln p(r) where r is expected to be `mean`, with that variance (noise included).
+  double LogDensity(double r, double mean, double variance) const {
+    if (clicks_) {
+      // A linear model is no probability: never quite sure.
+      const double chance = std::clamp(mean, kLeastChance, 1 - kLeastChance);
+      return std::log(r == 1 ? chance : 1 - chance);
+    }
+    const double residual = r - mean;
+    return -0.5 * (residual * residual / variance + std::log(2 * std::numbers::pi * variance));
+  }
+
+ private:
+  static constexpr double kLeastChance = 0.02;
+
+  bool clicks_ = true;
+};
+
+}  // namespace codband
