@@ -31,6 +31,7 @@ struct SimulateFlags {
   std::string separation;
   std::string rewards = "gaussian";
   std::string policies;
+  std::string friends;
   RunFlags runs;
   std::string format = "table";
   std::string out;
@@ -128,7 +129,8 @@ Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
 }
 
 // A command that repeats the run, whatever this command line left to defaults.
-std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions& runner) {
+std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions& runner,
+                       const std::string& friends) {
   std::string command =
       fmt::format("codband simulate --setting {} --users {} --models {} --rounds {}",
                   static_cast<int>(environment.setting), environment.users, environment.models,
@@ -145,6 +147,7 @@ std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions&
   if (environment.rewards != RewardKind::kGaussian) {
     command += fmt::format(" --rewards {}", RewardName(environment.rewards));
   }
+  if (!friends.empty()) command += " --friends " + friends;
   return command + fmt::format(" --policies {} --seed {} --seeds {}",
                                fmt::join(runner.policies, ","), runner.first_seed, runner.seeds);
 }
@@ -157,6 +160,13 @@ Status RunSimulate(const SimulateFlags& flags) {
   RunnerOptions runner{.policies = flags.policies.empty() ? RegisteredSpecs()
                                                           : SplitPolicyList(flags.policies)};
   CODBAND_RETURN_IF_ERROR(flags.runs.Parse(runner.first_seed, runner.seeds, runner.threads));
+  UserGraph friends;
+  if (!flags.friends.empty()) {
+    const auto text = ReadFile(flags.friends);
+    if (!text.ok()) return text.status();
+    CODBAND_RETURN_IF_ERROR(Assign(UserGraph::Parse(text.value()), friends));
+    runner.friends = &friends;
+  }
   if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
 
   Progress progress({.total = 100});
@@ -171,7 +181,7 @@ Status RunSimulate(const SimulateFlags& flags) {
   const ComparisonRecord record{.environment = environment.value(),
                                 .first_seed = runner.first_seed,
                                 .seeds = runner.seeds,
-                                .command = CommandFor(environment.value(), runner),
+                                .command = CommandFor(environment.value(), runner, flags.friends),
                                 .seconds = WallSeconds() - start,
                                 .comparison = std::move(comparison).value()};
   switch (format.value()) {
@@ -221,6 +231,8 @@ void AddSimulateCommand(CLI::App& app, Status& status) {
   option("--rewards", flags->rewards, "KIND", "What an arm brings, see below (default gaussian)");
   option("--policies", flags->policies, "LIST",
          "Comma-separated, see 'codband policies' (default: all)");
+  option("--friends", flags->friends, "FILE",
+         "Who is a friend of whom, two user ids (from 0) a line, for policies with prior=friends");
   option("--seed", flags->runs.seed, "S", "First seed (default 1)");
   option("--seeds", flags->runs.seeds, "n", "How many seeds, counting up (default 1)");
   option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");

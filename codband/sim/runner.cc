@@ -143,7 +143,8 @@ Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& 
   }
   auto policy = MakePolicy(spec.policy, {.dim = environment.value()->dim(),
                                          .noise = environment.value()->noise(),
-                                         .truth = environment.value().get()});
+                                         .truth = environment.value().get(),
+                                         .friends = spec.friends});
   if (!policy.ok()) return policy.status();
   return Players{std::move(environment).value(), std::move(policy).value()};
 }
@@ -171,7 +172,8 @@ Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kind
   }
   if (options.seeds < 1) return Status::InvalidArgument("seeds = 0, expected at least 1");
   const auto run_spec = [&](const std::string& policy) {
-    return RunSpec{.policy = policy, .checkpoints = options.checkpoints};
+    return RunSpec{
+        .policy = policy, .checkpoints = options.checkpoints, .friends = options.friends};
   };
 
   // Everything that can be wrong is found out before anything is played.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codband/base/status.h"
+#include "codband/policy/user_graph.h"
 #include "codband/sim/environment.h"
 #include "codband/sim/metrics.h"
 
@@ -47,6 +48,7 @@ struct RunSpec {
   std::string policy;
   std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
   bool record_users = false;      // fill user_models and true_changes
+  const UserGraph* friends = nullptr;  // for policies that can use them
 };
 
 // How many rounds have been played at each checkpoint.
@@ -67,6 +69,7 @@ struct RunnerOptions {
   std::size_t seeds = 1;  // first_seed, first_seed + 1, …
   std::size_t threads = 1;
   std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
+  const UserGraph* friends = nullptr;  // for policies that can use them
   // Called with the share of all work done since the last call, from any thread.
   std::function<void(double)> progress = {};
 };
