@@ -47,7 +47,7 @@ Rows: row1 … row8 of the table (row1 is also Figure 2 (b)), setting1 and setti
 
 // Raised when any policy or the environment behaves differently (golden traces change), so that
 // runs kept from before are not taken for those of today.
-constexpr int kResultsVersion = 1;
+constexpr int kResultsVersion = 2;
 
 // One run to be played or found on disk.
 struct Job {
