@@ -32,6 +32,35 @@ TEST(BytesTest, RoundTripIsExact) {
   EXPECT_TRUE(in.ok()) << in.status().ToString();
 }
 
+TEST(BytesTest, SinglePrecisionRoundTripIsExactInFourBytesEach) {
+  const std::vector<float> values = {1.0F / 3, -0.0F, std::numeric_limits<float>::denorm_min(),
+                                     std::numeric_limits<float>::lowest()};
+  ByteWriter out;
+  out.Floats(values);
+  EXPECT_EQ(out.bytes().size(), 16U);
+  ByteReader in(out.bytes());
+  std::vector<float> read(4);
+  in.Floats("sums", read);
+  in.ExpectEnd();
+  EXPECT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(read, values);
+  EXPECT_TRUE(std::signbit(read[1]));
+}
+
+TEST(BytesTest, SinglePrecisionThatIsCutOffOrNotFiniteIsRefused) {
+  const std::vector<float> values = {1, std::numeric_limits<float>::infinity()};
+  ByteWriter out;
+  out.Floats(values);
+  std::vector<float> read(2);
+  ByteReader infinite(out.bytes());
+  infinite.Floats("sums", read);
+  EXPECT_EQ(infinite.status().message(), "sums is inf, expected a finite number (before byte 8)");
+  EXPECT_EQ(read, (std::vector<float>{1, 0}));
+  ByteReader cut(std::string_view(out.bytes()).substr(0, 3));
+  cut.Floats("sums", {read.data(), 1});
+  EXPECT_EQ(cut.status().message(), "sums needs 4 bytes, 3 are left (before byte 0)");
+}
+
 TEST(BytesTest, LayoutIsLittleEndian) {
   ByteWriter out;
   out.U32(0x04030201);

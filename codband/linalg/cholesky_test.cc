@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "codband/linalg/kernels.h"
@@ -83,6 +84,16 @@ RC_GTEST_PROP(CholeskyFactorTest, SolvesAndQuadraticsEqualTheDenseOnes, ()) {
   c.factor.SolveLower(x);
   c.factor.SolveTransposed(x);
   RC_ASSERT(RelativeError(ToEigen(x), expected) < 1e-9);
+}
+
+RC_GTEST_PROP(CholeskyFactorTest, InverseEqualsTheDenseOne, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto count = *rc::gen::inRange<std::size_t>(0, 60);
+  const Case c = RandomCase(*rc::gen::arbitrary<std::uint32_t>(), dim, count, 0.3);
+  std::vector<double> packed(PackedSize(dim), std::nan(""));
+  c.factor.Invert(packed);
+  const Eigen::MatrixXd lower = c.matrix.inverse().triangularView<Eigen::Lower>();
+  RC_ASSERT(RelativeError(LowerToEigen(packed, dim), lower) < 1e-9);
 }
 
 TEST(CholeskyFactorTest, DowndateThatWouldLoseDefinitenessIsRefusedAndChangesNothing) {

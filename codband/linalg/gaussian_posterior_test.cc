@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "codband/base/check.h"
 #include "codband/linalg/test_support.h"
 
 namespace codband {
@@ -53,6 +54,52 @@ RC_GTEST_PROP(GaussianPosteriorTest, AnyMixOfAddingAndRemovingEqualsTheDenseMode
   dense.Add(std::span(all).subspan(20), noise_variance);
   ExpectEqualsDense(posterior, dense, 1e-9);
   RC_ASSERT(posterior.stats().m() == 100U);
+}
+
+RC_GTEST_PROP(GaussianPosteriorTest, PriorWithDifferentPrecisionsAndAMeanEqualsTheDenseModel, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 30);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const double noise_variance = *rc::gen::element(0.01, 0.25, 1.0);
+  const LinearPrior prior = RandomPrior(seed, dim, noise_variance);
+  const std::vector<Observation> all = RandomObservations(seed, 60, dim);
+  GaussianPosterior posterior(prior);
+  ExpectEqualsDense(posterior, DenseModel(prior), 1e-12);
+  for (const auto& [x, r] : all) posterior.Add(x, r);
+  for (std::size_t i = 0; i < 5; ++i) posterior.Remove(all[i].first, all[i].second);
+  posterior.Remove(StatsOf(dim, std::span(all).subspan(5, 20)));
+  posterior.Add(StatsOf(dim, std::span(all).subspan(5, 10)));
+  DenseModel dense(prior);
+  dense.Add(std::span(all).subspan(5, 10), noise_variance);
+  dense.Add(std::span(all).subspan(25), noise_variance);
+  ExpectEqualsDense(posterior, dense, 1e-9);
+  const Eigen::VectorXd x = ToEigen(all[0].first);
+  const double variance = x.dot(dense.covariance() * x);
+  RC_ASSERT(std::abs(posterior.Variance(all[0].first) - variance) < 1e-9 * variance);
+  const Eigen::MatrixXd lower = dense.precision.llt().matrixL();
+  RC_ASSERT(std::abs(posterior.log_determinant() - 2 * lower.diagonal().array().log().sum()) <
+            1e-9);
+  const double explained = dense.information.dot(dense.mean());
+  RC_ASSERT(std::abs(posterior.explained() - explained) < 1e-8 * (1 + explained));
+}
+
+RC_GTEST_PROP(GaussianPosteriorTest, AnotherPriorIsAsIfItHadAlwaysBeenThatOne, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 30);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const std::vector<Observation> all = RandomObservations(seed, 50, dim);
+  GaussianPosterior posterior(RandomPrior(seed, dim, 0.25));
+  for (std::size_t i = 0; i < 40; ++i) posterior.Add(all[i].first, all[i].second);
+  const LinearPrior other = RandomPrior(seed + 1, dim, 0.04);
+  posterior.SetPrior(other);
+  RC_ASSERT(posterior.noise_variance() == 0.04);
+  DenseModel dense(other);
+  dense.Add(std::span(all).first(40), 0.04);
+  ExpectEqualsDense(posterior, dense, 1e-9);
+  // And goes on so.
+  for (std::size_t i = 40; i < 50; ++i) posterior.Add(all[i].first, all[i].second);
+  dense.Add(std::span(all).subspan(40), 0.04);
+  ExpectEqualsDense(posterior, dense, 1e-9);
+  posterior.Clear();
+  ExpectEqualsDense(posterior, DenseModel(other), 1e-12);
 }
 
 TEST(GaussianPosteriorTest, HalfAMillionChangesStayWithin1e8OfTheDenseModel) {
@@ -135,6 +182,34 @@ TEST(GaussianPosteriorTest, SaveLoadIsBitIdenticalAndGoesOnAlike) {
   restored.Save(restored_again);
   EXPECT_EQ(again.bytes(), restored_again.bytes());
   EXPECT_EQ(ToEigen(original.mean()), ToEigen(restored.mean()));
+}
+
+TEST(GaussianPosteriorTest, SaveLoadUnderALearnedPriorKeepsTheMean) {
+  constexpr std::size_t kDim = 4;
+  GaussianPosterior original(kDim, 0.1, 0.01);
+  for (const auto& [x, r] : RandomObservations(6, 9, kDim)) original.Add(x, r);
+  const LinearPrior prior = RandomPrior(6, kDim, 0.5);
+  original.SetPrior(prior);
+  ByteWriter out;
+  original.Save(out);
+  GaussianPosterior restored(prior);
+  ByteReader in(out.bytes());
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok());
+  EXPECT_EQ(ToEigen(original.mean()), ToEigen(restored.mean()));
+  EXPECT_EQ(original.explained(), restored.explained());
+  EXPECT_EQ(original.log_determinant(), restored.log_determinant());
+}
+
+TEST(GaussianPosteriorTest, PriorThatIsNoneIsRefused) {
+  LinearPrior prior = RandomPrior(1, 2, 1);
+  GaussianPosterior posterior(prior);
+  prior.precision[1] = 0;
+  EXPECT_THROW(posterior.SetPrior(prior), InternalError);
+  prior = RandomPrior(1, 2, 0);
+  EXPECT_THROW(posterior.SetPrior(prior), InternalError);
+  EXPECT_THROW(posterior.SetPrior(RandomPrior(1, 3, 1)), InternalError);
 }
 
 }  // namespace

@@ -19,12 +19,6 @@ GaussianPosterior Learned(std::size_t dim, double prior, std::span<const Observa
   return posterior;
 }
 
-SufficientStats StatsOf(std::size_t dim, std::span<const Observation> data) {
-  SufficientStats stats(dim);
-  for (const auto& [x, r] : data) stats.Add(x, r);
-  return stats;
-}
-
 // ln N(r | Xμ, σ²I + XΣXᵀ), straight from the definition.
 double DenseLogDensity(const DenseModel& model, std::span<const Observation> data) {
   const auto m = static_cast<Eigen::Index>(data.size());
@@ -88,6 +82,47 @@ RC_GTEST_PROP(JointLikelihoodTest, EqualsTheChainOfOneStepPredictives, ()) {
   double actual = 0;
   JointLikelihood(dim).LogDensities(StatsOf(dim, data), {&query, 1}, {&actual, 1});
   RC_ASSERT(std::abs(actual - chain) < 1e-8 * (1 + std::abs(chain)));
+}
+
+RC_GTEST_PROP(JointLikelihoodTest, PriorsThatDifferAndHaveAMeanEqualDenseGaussianAndChain, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 15);
+  const auto count = *rc::gen::inRange<std::size_t>(1, 30);
+  const auto models = *rc::gen::inRange<std::size_t>(1, 7);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const std::vector<Observation> data = RandomObservations(seed, count, dim);
+  std::vector<GaussianPosterior> posteriors;
+  std::vector<double> dense_densities;
+  std::vector<double> chains;
+  for (std::size_t k = 0; k < models; ++k) {
+    // Every model with a prior of its own: no lane may take another's.
+    const LinearPrior prior = RandomPrior(seed + k, dim, kNoiseVariance);
+    const std::vector<Observation> others = RandomObservations(seed + 1 + k, 4 * k, dim);
+    DenseModel dense(prior);
+    dense.Add(others, kNoiseVariance);
+    dense_densities.push_back(DenseLogDensity(dense, data));
+    GaussianPosterior posterior(prior);
+    posterior.Add(StatsOf(dim, others));
+    const GaussianPosterior without = posterior;
+    double chain = 0;
+    for (const auto& [x, r] : data) {
+      const double variance = kNoiseVariance + posterior.Variance(x);
+      const double residual = r - ToEigen(x).dot(ToEigen(posterior.mean()));
+      chain -= 0.5 * (std::log(2 * std::numbers::pi * variance) + residual * residual / variance);
+      posterior.Add(x, r);
+    }
+    chains.push_back(chain);
+    posteriors.push_back(k % 2 == 1 ? posterior : without);
+  }
+  std::vector<JointLikelihood::Model> queries;
+  for (std::size_t k = 0; k < models; ++k) {
+    queries.push_back({.posterior = &posteriors[k], .contains_data = k % 2 == 1});
+  }
+  std::vector<double> actual(models);
+  JointLikelihood(dim).LogDensities(StatsOf(dim, data), queries, actual);
+  for (std::size_t k = 0; k < models; ++k) {
+    RC_ASSERT(std::abs(actual[k] - dense_densities[k]) < 1e-7 * (1 + std::abs(actual[k])));
+    RC_ASSERT(std::abs(actual[k] - chains[k]) < 1e-7 * (1 + std::abs(actual[k])));
+  }
 }
 
 TEST(JointLikelihoodTest, ModelWithNothingButTheDataIsThePriorWithoutIt) {

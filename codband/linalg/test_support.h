@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "codband/base/random.h"
+#include "codband/linalg/linear_prior.h"
 #include "codband/linalg/packed.h"
+#include "codband/linalg/sufficient_stats.h"
 
 namespace codband {
 
@@ -31,6 +33,21 @@ inline std::vector<Observation> RandomObservations(std::uint64_t seed, std::size
     observations.emplace_back(std::move(x), r);
   }
   return observations;
+}
+
+inline SufficientStats StatsOf(std::size_t dim, std::span<const Observation> data) {
+  SufficientStats stats(dim);
+  for (const auto& [x, r] : data) stats.Add(x, r);
+  return stats;
+}
+
+// Every precision and mean another one.
+inline LinearPrior RandomPrior(std::uint64_t seed, std::size_t dim, double noise_variance) {
+  RandomStream random({seed, 0}, 78);
+  LinearPrior prior = LinearPrior::Isotropic(dim, 1, noise_variance);
+  for (double& precision : prior.precision) precision = 0.1 + 30 * random.Uniform();
+  prior.mean = RandomVector(random, dim);
+  return prior;
 }
 
 inline Eigen::VectorXd ToEigen(std::span<const double> v) {
@@ -59,6 +76,10 @@ struct DenseModel {
       : precision(prior_precision * Eigen::MatrixXd::Identity(static_cast<Eigen::Index>(dim),
                                                               static_cast<Eigen::Index>(dim))),
         information(Eigen::VectorXd::Zero(static_cast<Eigen::Index>(dim))) {}
+
+  explicit DenseModel(const LinearPrior& prior)
+      : precision(ToEigen(prior.precision).asDiagonal()),
+        information(ToEigen(prior.precision).cwiseProduct(ToEigen(prior.mean))) {}
 
   void Add(std::span<const Observation> observations, double noise_variance) {
     for (const auto& [x, r] : observations) {

@@ -1,0 +1,265 @@
+#include "codband/policy/codband/change_filter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "codband/linalg/test_support.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kDim = 3;
+constexpr double kNoiseVariance = 0.3;
+constexpr double kHazard = 0.1;
+
+double LogNormal(double value, double mean, double variance) {
+  return -0.5 *
+         (std::log(2 * std::numbers::pi * variance) + (value - mean) * (value - mean) / variance);
+}
+
+double Bernoulli(double r, double mean) {
+  const double chance = std::clamp(mean, 0.02, 0.98);
+  return std::log(r == 1 ? chance : 1 - chance);
+}
+
+// Covariance and mean of the rewards of a run under the prior, densely.
+struct DenseRun {
+  Eigen::MatrixXd covariance;
+  Eigen::VectorXd residual;
+  Eigen::VectorXd rewards;
+
+  DenseRun(const LinearPrior& prior, std::span<const Observation> run) {
+    const auto m = static_cast<Eigen::Index>(run.size());
+    Eigen::MatrixXd X(m, static_cast<Eigen::Index>(prior.dim()));
+    rewards.resize(m);
+    for (Eigen::Index i = 0; i < m; ++i) {
+      X.row(i) = ToEigen(run[static_cast<std::size_t>(i)].first);
+      rewards(i) = run[static_cast<std::size_t>(i)].second;
+    }
+    covariance =
+        prior.noise_variance * Eigen::MatrixXd::Identity(m, m) +
+        X * ToEigen(prior.precision).cwiseInverse().asDiagonal() * X.transpose();
+    residual = rewards - X * ToEigen(prior.mean);
+  }
+
+  double LogDensity() const {
+    const Eigen::LLT<Eigen::MatrixXd> llt(covariance);
+    const Eigen::MatrixXd lower = llt.matrixL();
+    return -0.5 * (static_cast<double>(rewards.size()) * std::log(2 * std::numbers::pi) +
+                   2 * lower.diagonal().array().log().sum() + residual.dot(llt.solve(residual)));
+  }
+
+  // Each click by what the newer ones let expect: newest first.
+  double LogClicks() const {
+    double sum = 0;
+    const Eigen::Index m = rewards.size();
+    for (Eigen::Index i = m; i-- > 0;) {
+      const Eigen::Index newer = m - 1 - i;
+      double expected = rewards(i) - residual(i);
+      if (newer > 0) {
+        const Eigen::MatrixXd among = covariance.bottomRightCorner(newer, newer);
+        const Eigen::VectorXd with = covariance.col(i).tail(newer);
+        expected += with.dot(among.ldlt().solve(residual.tail(newer)));
+      }
+      sum += Bernoulli(rewards(i), expected);
+    }
+    return sum;
+  }
+};
+
+class ChangeFilterTest : public testing::Test {
+ protected:
+  explicit ChangeFilterTest(std::size_t models = 3)
+      : prior_(RandomPrior(3, kDim, kNoiseVariance)), pool_(prior_) {
+    for (std::size_t k = 0; k < models; ++k) {
+      pool_.AddPeriods(pool_.Create(), 1,
+                       StatsOf(kDim, RandomObservations(20 + k, 6 + 3 * k, kDim)));
+    }
+  }
+
+  // ln p(r | model k) densely.
+  double LogPredictiveOf(std::size_t k, const Observation& observation, bool clicks) const {
+    DenseModel dense(prior_);
+    dense.Add(RandomObservations(20 + k, 6 + 3 * k, kDim), kNoiseVariance);
+    const Eigen::VectorXd x = ToEigen(observation.first);
+    const double mean = x.dot(dense.mean());
+    return clicks ? Bernoulli(observation.second, mean)
+                  : LogNormal(observation.second, mean,
+                              kNoiseVariance + x.dot(dense.covariance() * x));
+  }
+
+  double LogRun(std::span<const Observation> run, bool clicks) const {
+    const DenseRun dense(prior_, run);
+    return clicks ? dense.LogClicks() : dense.LogDensity();
+  }
+
+  // Features as the window can hold them.
+  static std::vector<Observation> Data(std::uint64_t seed, std::size_t count, bool clicks) {
+    std::vector<Observation> data = RandomObservations(seed, count, kDim);
+    for (auto& [x, r] : data) {
+      RoundFeatures(x);
+      if (clicks) r = r > 0 ? 1 : 0;
+    }
+    return data;
+  }
+
+  LinearPrior prior_;
+  ModelPool pool_;
+  const std::vector<double> weights_ = {0.4, 0.3, 0.1, 0.2};
+};
+
+// All histories of a user, one by one: at each observation on a model, or on a fresh taste that
+// began at some observation. A user changes to model k with hπ_k, to a fresh taste with hπ_0 from
+// anywhere, stays on a model with 1 - h, and on a fresh taste.
+struct Histories {
+  std::span<const double> weights;
+  std::span<const Observation> data;
+  std::vector<std::vector<double>> of_model;  // p(observation t | model k)
+  std::vector<std::vector<double>> of_run;    // p(observations s..t | a fresh taste began at s)
+  std::vector<double> mass = {};              // of each model and of a fresh taste at the end
+
+  void Follow(std::size_t t, std::size_t end, std::size_t state, std::size_t begun, double weight) {
+    const std::size_t models = weights.size() - 1;
+    const auto score = [&](double w) {
+      return state == models ? w * of_run[begun][t - 1] : w;
+    };
+    if (t == end) {
+      mass[state] += score(weight);
+      return;
+    }
+    for (std::size_t k = 0; k < models; ++k) {
+      const double step = k == state ? 1 - kHazard : kHazard * weights[k];
+      Follow(t + 1, end, k, 0, score(weight) * step * of_model[t][k]);
+    }
+    Follow(t + 1, end, models, t, score(weight) * kHazard * weights[models]);
+    if (state == models) Follow(t + 1, end, models, begun, weight);
+  }
+};
+
+TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
+  constexpr std::size_t kLength = 6;
+  const std::size_t models = pool_.size();
+  for (const bool clicks : {false, true}) {
+    RewardNoise noise;
+    noise.set_clicks(clicks);
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      const std::vector<Observation> data = Data(seed, kLength, clicks);
+      Histories histories{.weights = weights_, .data = data, .of_model = {}, .of_run = {}};
+      for (std::size_t t = 0; t < kLength; ++t) {
+        std::vector<double>& densities = histories.of_model.emplace_back();
+        for (std::size_t k = 0; k < models; ++k) {
+          densities.push_back(std::exp(LogPredictiveOf(k, data[t], clicks)));
+        }
+        std::vector<double>& runs = histories.of_run.emplace_back(kLength);
+        for (std::size_t end = t; end < kLength; ++end) {
+          runs[end] = std::exp(LogRun(std::span(data).subspan(t, end - t + 1), clicks));
+        }
+      }
+
+      ChangeFilter filter(kDim, 8);
+      ChangeWindow window(kDim, 8);
+      Belief belief;
+      belief.Settle(pool_.model(1).id);
+      double before = 1;
+      for (std::size_t t = 0; t < kLength; ++t) {
+        histories.mass.assign(models + 1, 0.0);
+        histories.Follow(0, t + 1, 1, 0, 1);
+        double evidence = 0;
+        for (const double mass : histories.mass) evidence += mass;
+        const auto& [x, r] = data[t];
+        const double log_predictive =
+            filter.Update(pool_, noise, kHazard, weights_, window, x, r, belief);
+        window.Push(x, r, log_predictive);
+        // The window holds predictives in single precision.
+        EXPECT_NEAR(log_predictive, std::log(evidence / before), 2e-6) << t << ", clicks " << clicks;
+        std::vector<double> chances(models + 1);
+        belief.Expand(pool_, weights_, chances);
+        for (std::size_t k = 0; k <= models; ++k) {
+          EXPECT_NEAR(chances[k], histories.mass[k] / evidence, 1e-6) << t << ", state " << k;
+        }
+        before = evidence;
+      }
+    }
+  }
+}
+
+TEST_F(ChangeFilterTest, FreshTasteIsScoredAsAGaussianOfAllItsRewards) {
+  constexpr std::size_t kWindow = 5;
+  const std::vector<Observation> data = Data(7, 12, false);
+  RewardNoise noise;
+  noise.set_clicks(false);
+  ChangeFilter filter(kDim, kWindow);
+  ChangeWindow window(kDim, kWindow);
+  Belief belief;
+  for (std::size_t t = 0; t < data.size(); ++t) {
+    const auto& [x, r] = data[t];
+    const double log_predictive =
+        filter.Update(pool_, noise, kHazard, weights_, window, x, r, belief);
+    window.Push(x, r, log_predictive);
+    ASSERT_EQ(filter.fresh_log_densities().size(), std::min(t, kWindow) + 1);
+    for (std::size_t j = 0; j < filter.fresh_log_densities().size(); ++j) {
+      EXPECT_NEAR(filter.fresh_log_densities()[j],
+                  LogRun(std::span(data).subspan(t - j, j + 1), false), 1e-9);
+    }
+  }
+}
+
+TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshTasteCertainBeyondTheNoise) {
+  // Sixty times the same arm: but for the noise its Gram matrix has rank one.
+  prior_ = LinearPrior::Isotropic(kDim, 1e-8, 1e-6);
+  pool_.SetPrior(prior_);
+  RewardNoise noise;
+  noise.set_clicks(false);
+  ChangeFilter filter(kDim, 60);
+  ChangeWindow window(kDim, 60);
+  Belief belief;
+  const std::vector<double> x = {1, 2, 3};
+  for (int i = 0; i < 60; ++i) {
+    window.Push(x, 5, filter.Update(pool_, noise, kHazard, weights_, window, x, 5, belief));
+  }
+  for (const double density : filter.fresh_log_densities()) ASSERT_TRUE(std::isfinite(density));
+  EXPECT_GT(belief.fresh(), 0.99);
+}
+
+TEST_F(ChangeFilterTest, BeliefInAModelThatFitsGrowsAndAFreshTasteIsFound) {
+  RewardNoise noise;
+  noise.set_clicks(false);
+  ChangeFilter filter(kDim, 8);
+  const auto belief_after = [&](std::span<const double> theta) {
+    ChangeWindow window(kDim, 8);
+    Belief belief;
+    belief.Settle(pool_.model(0).id);
+    RandomStream random({4, 4}, 4);
+    for (int i = 0; i < 8; ++i) {
+      std::vector<double> x = RandomVector(random, kDim, 2);
+      RoundFeatures(x);
+      const double r = ToEigen(x).dot(ToEigen(theta)) + 0.1 * random.Normal();
+      window.Push(x, r, filter.Update(pool_, noise, 0.001, weights_, window, x, r, belief));
+    }
+    return belief;
+  };
+  const std::span<const double> second = pool_.model(1).posterior.mean();
+  const Belief on_second = belief_after(second);
+  ASSERT_FALSE(on_second.entries().empty());
+  EXPECT_EQ(on_second.entries()[0].model, pool_.model(1).id);
+  EXPECT_GT(on_second.entries()[0].chance, 0.9);
+  EXPECT_GT(belief_after(std::vector<double>{6, -6, 6}).fresh(), 0.9);
+}
+
+TEST_F(ChangeFilterTest, PredictiveIsTheModelsOwn) {
+  const Observation observation = Data(2, 1, true)[0];
+  for (const bool clicks : {false, true}) {
+    RewardNoise noise;
+    noise.set_clicks(clicks);
+    for (std::size_t k = 0; k < pool_.size(); ++k) {
+      EXPECT_NEAR(LogPredictive(pool_.model(k).posterior, noise, observation.first,
+                                observation.second),
+                  LogPredictiveOf(k, observation, clicks), 1e-9);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace codband

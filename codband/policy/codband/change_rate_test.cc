@@ -1,0 +1,97 @@
+#include "codband/policy/codband/change_rate.h"
+
+#include <gtest/gtest.h>
+
+namespace codband {
+namespace {
+
+TEST(ChangeRateTest, StartsAtTheHazardGivenAndFallsWhileNobodyChanges) {
+  ChangeRate rate(0.01, true);
+  EXPECT_NEAR(rate.hazard(), 0.01, 1e-15);
+  for (int i = 0; i < 900; ++i) rate.Observe();
+  EXPECT_NEAR(rate.hazard(), 1.0 / 1000, 1e-15);  // one change in 100 + 900
+}
+
+TEST(ChangeRateTest, IsTheShareOfObservationsWithAConfirmedChange) {
+  ChangeRate rate(0.01, true);
+  for (int i = 0; i < 100'000; ++i) {
+    rate.Observe();
+    if (i % 50 == 0) rate.Confirm();
+  }
+  EXPECT_NEAR(rate.hazard(), 2001.0 / 100'100, 1e-15);
+}
+
+TEST(ChangeRateTest, RefutedChangesMakeTheNextHarderAndConfirmedOnesUndoIt) {
+  ChangeRate rate(0.01, true);
+  rate.Refute();
+  EXPECT_NEAR(rate.hazard(), 0.01 * std::exp(-1), 1e-15);
+  rate.Refute();
+  EXPECT_NEAR(rate.hazard(), 0.01 * std::exp(-2), 1e-15);
+  for (int i = 1; i <= 20; ++i) {
+    rate.Confirm();
+    EXPECT_NEAR(rate.hazard(), 0.01 * (1 + i) * std::exp(-2 + 0.1 * i), 1e-12);
+  }
+  rate.Confirm();  // no more than all of it
+  EXPECT_NEAR(rate.hazard(), 0.22, 1e-12);
+}
+
+TEST(ChangeRateTest, FixedHazardStaysAsItIs) {
+  ChangeRate rate(0.01, false);
+  for (int i = 0; i < 100; ++i) rate.Observe();
+  rate.Confirm();
+  rate.Refute();
+  EXPECT_EQ(rate.hazard(), 0.01);
+}
+
+TEST(ChangeRateTest, SaveLoadGoesOnAlike) {
+  ChangeRate rate(0.01, true);
+  for (int i = 0; i < 37; ++i) rate.Observe();
+  rate.Confirm();
+  rate.Refute();
+  ByteWriter out;
+  rate.Save(out);
+  ByteReader in(out.bytes());
+  ChangeRate restored(0.01, true);
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(restored.hazard(), rate.hazard());
+  rate.Confirm();
+  restored.Confirm();
+  EXPECT_EQ(restored.hazard(), rate.hazard());
+}
+
+TEST(ChangeRateTest, NegativeCautionIsRefused) {
+  ByteWriter out;
+  out.U64(1);
+  out.U64(0);
+  out.Double(-1);
+  ByteReader in(out.bytes());
+  ChangeRate rate(0.01, true);
+  rate.Load(in);
+  EXPECT_EQ(in.status().message(), "caution is negative (before byte 24)");
+}
+
+TEST(TrialTest, SaveLoadIsExactAndATrialThatIsTooLongRefused) {
+  const Trial trial{.old_model = 7, .evidence = -0.1, .left = Trial::kLength};
+  ByteWriter out;
+  trial.Save(out);
+  ByteReader in(out.bytes());
+  Trial restored;
+  EXPECT_EQ(restored.left, 0U);  // no trial to begin with
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(restored.old_model, trial.old_model);
+  EXPECT_EQ(restored.evidence, trial.evidence);
+  EXPECT_EQ(restored.left, trial.left);
+
+  ByteWriter too_long;
+  Trial{.left = Trial::kLength + 1}.Save(too_long);
+  ByteReader damaged(too_long.bytes());
+  restored.Load(damaged);
+  EXPECT_EQ(damaged.status().message(), "rest of a trial is too long (before byte 20)");
+}
+
+}  // namespace
+}  // namespace codband

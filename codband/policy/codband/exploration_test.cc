@@ -1,0 +1,90 @@
+#include "codband/policy/codband/exploration.h"
+
+#include <gtest/gtest.h>
+
+#include "codband/linalg/test_support.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kDim = 4;
+
+TEST(ExplorationTest, EqualsItsFormulaDensely) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const bool extended = seed % 2 == 1;
+    const std::size_t features = extended ? kDim - 1 : kDim;
+    const LinearPrior prior = RandomPrior(seed, kDim, 0.04);
+    // Observations along one direction with some spread: needs of all sizes.
+    std::vector<Observation> data = RandomObservations(seed, 100, kDim);
+    for (auto& [x, r] : data) {
+      for (std::size_t f = 1; f < kDim; ++f) x[f] *= 0.02 * static_cast<double>(seed % 10 + 1);
+    }
+    GaussianPosterior model(prior);
+    model.Add(StatsOf(kDim, data));
+    DenseModel dense(prior);
+    dense.Add(data, 0.04);
+    RandomStream random({seed, 1}, 2);
+    const std::size_t count = 1 + seed % 16;
+    const std::vector<double> arms = RandomVector(random, count * features);
+    double variance = 0;
+    double prior_variance = 0;
+    for (std::size_t a = 0; a < count; ++a) {
+      Eigen::VectorXd x = Eigen::VectorXd::Ones(kDim);
+      x.head(static_cast<Eigen::Index>(features)) =
+          ToEigen(std::span(arms).subspan(a * features, features));
+      variance += x.dot(dense.covariance() * x) / static_cast<double>(count);
+      prior_variance +=
+          x.dot(ToEigen(prior.precision).cwiseInverse().cwiseProduct(x)) /
+          static_cast<double>(count);
+    }
+    const double ratio = variance * (1 / prior_variance + 100 / (kDim * 0.04));
+    EXPECT_NEAR(ExplorationNeed(model, {arms, features}, extended),
+                std::clamp((ratio - 4) / 8, 0.0, 1.0), 1e-9)
+        << seed;
+  }
+}
+
+TEST(ExplorationTest, NothingLearnedOrDiverseArmsCallForNone) {
+  GaussianPosterior model(kDim, 1, 0.01);
+  RandomStream random({1, 1}, 1);
+  for (int i = 0; i < 5000; ++i) {
+    const std::vector<double> arms = RandomVector(random, 10 * kDim);
+    ASSERT_EQ(ExplorationNeed(model, {arms, kDim}, false), 0) << i;
+    model.Add(std::span(arms).first(kDim), random.Normal());
+  }
+}
+
+TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
+  const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0};
+  GaussianPosterior model(kDim, 1, 0.01);
+  double last = 0;
+  bool faded_in = false;
+  for (int i = 0; i < 200; ++i) {
+    const double need = ExplorationNeed(model, {arms, kDim}, false);
+    EXPECT_GE(need, last);
+    faded_in = faded_in || (need > 0.01 && need < 0.99);
+    last = need;
+    model.Add(std::span(arms).first(kDim), 1);
+  }
+  EXPECT_EQ(last, 1);
+  EXPECT_TRUE(faded_in);
+  // The arm that is known by itself, or arms that are nothing, call for none.
+  EXPECT_EQ(ExplorationNeed(model, {std::span(arms).first(kDim), kDim}, false), 0);
+  EXPECT_EQ(ExplorationNeed(model, {std::vector<double>(2 * kDim), kDim}, false), 0);
+}
+
+TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
+  GaussianPosterior model(kDim, 1, 0.01);
+  const std::vector<double> known = {1, 0, 0, 0};
+  for (int i = 0; i < 500; ++i) model.Add(known, 1);
+  // 800 arms, the second half unknown.
+  std::vector<double> arms;
+  for (int a = 0; a < 800; ++a) {
+    const std::vector<double> arm = a < 400 ? known : std::vector<double>{0, 1, 0, 0};
+    arms.insert(arms.end(), arm.begin(), arm.end());
+  }
+  EXPECT_EQ(ExplorationNeed(model, {arms, kDim}, false), 1);
+}
+
+}  // namespace
+}  // namespace codband

@@ -1,0 +1,230 @@
+#include "codband/policy/codband/prior_learner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "codband/linalg/test_support.h"
+
+namespace codband {
+namespace {
+
+// Many models whose parameters come from a known prior; rewards are scale · (xᵀθ + noise) + shift.
+struct World {
+  std::size_t features = 4;
+  bool intercept = true;
+  double scale = 1;
+  double shift = 0;
+
+  static constexpr std::size_t kModels = 400;
+  static constexpr std::size_t kObservations = 25;  // of each model
+  static constexpr double kSigma = 0.3;
+  static constexpr double kTasteDeviation = 0.5;
+  static constexpr double kInterceptDeviation = 0.2;
+
+  std::size_t dim() const { return features + (intercept ? 1 : 0); }
+  static double FeatureMean(std::size_t f) { return f == 0 ? 0.8 : f == 1 ? -0.4 : 0; }
+
+  // Calls visit(model, x, r) for every observation, model after model.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    RandomStream random({5, 5}, 5);
+    for (std::size_t k = 0; k < kModels; ++k) {
+      std::vector<double> theta = RandomVector(random, features, kTasteDeviation);
+      for (std::size_t f = 0; f < features; ++f) theta[f] += FeatureMean(f);
+      const double constant = kInterceptDeviation * random.Normal();
+      for (std::size_t i = 0; i < kObservations; ++i) {
+        std::vector<double> x = RandomVector(random, features);
+        double r = ToEigen(x).dot(ToEigen(theta)) + kSigma * random.Normal();
+        if (intercept) {
+          r += constant;
+          x.push_back(1);
+        }
+        visit(k, x, scale * r + shift);
+      }
+    }
+  }
+
+  ModelPool Pool(const LinearPrior& prior) const {
+    std::vector<SufficientStats> data(kModels, SufficientStats(dim()));
+    ForEach([&](std::size_t k, std::span<const double> x, double r) { data[k].Add(x, r); });
+    ModelPool pool(prior);
+    for (const SufficientStats& stats : data) pool.AddPeriods(pool.Create(), 1, stats);
+    return pool;
+  }
+
+  LinearPrior Learned(double start_precision, double start_deviation, int rounds) const {
+    LinearPrior prior = LinearPrior::Isotropic(dim(), start_precision,
+                                               start_deviation * start_deviation);
+    ModelPool pool = Pool(prior);
+    PriorLearner learner(dim(), intercept, 0, 0);
+    for (int i = 0; i < rounds; ++i) {
+      learner.Relearn(pool, prior);
+      pool.SetPrior(prior);
+    }
+    return prior;
+  }
+};
+
+TEST(PriorLearnerTest, FindsThePriorThatTheModelsCameFrom) {
+  for (const World& world : {World{}, World{.intercept = false}, World{.scale = 100, .shift = 300},
+                             World{.scale = 0.01}, World{.features = 8, .shift = -3}}) {
+    SCOPED_TRACE(testing::Message() << world.features << " features, intercept " << world.intercept
+                                    << ", rewards * " << world.scale << " + " << world.shift);
+    const LinearPrior prior = world.Learned(1, 1, 60);
+    // Residuals have 10,000 - 2000 degrees of freedom or more, tastes at least 1600, intercepts 400.
+    EXPECT_NEAR(std::sqrt(prior.noise_variance) / world.scale, World::kSigma,
+                0.03 * World::kSigma);
+    EXPECT_NEAR(1 / std::sqrt(prior.precision[0]) / world.scale, World::kTasteDeviation,
+                0.06 * World::kTasteDeviation);
+    for (std::size_t f = 0; f < world.features; ++f) {
+      EXPECT_EQ(prior.precision[f], prior.precision[0]);
+      // Four standard errors of 400 tastes.
+      EXPECT_NEAR(prior.mean[f] / world.scale, World::FeatureMean(f),
+                  4 * World::kTasteDeviation / std::sqrt(World::kModels));
+    }
+    if (!world.intercept) continue;
+    EXPECT_NEAR(1 / std::sqrt(prior.precision.back()) / world.scale, World::kInterceptDeviation,
+                0.15 * World::kInterceptDeviation);
+    EXPECT_NEAR((prior.mean.back() - world.shift) / world.scale, 0,
+                5 * World::kInterceptDeviation / std::sqrt(World::kModels));
+  }
+}
+
+TEST(PriorLearnerTest, WhereItStartsDoesNotMatter) {
+  const World world;
+  const LinearPrior expected = world.Learned(1, 1, 150);
+  for (const double precision : {1e-3, 1e3}) {
+    for (const double deviation : {1e-3, 1e3}) {
+      SCOPED_TRACE(testing::Message() << "precision " << precision << ", σ " << deviation);
+      const LinearPrior prior = world.Learned(precision, deviation, 150);
+      EXPECT_NEAR(prior.noise_variance / expected.noise_variance, 1, 1e-6);
+      EXPECT_LT(RelativeError(ToEigen(prior.precision), ToEigen(expected.precision)), 1e-6);
+      EXPECT_LT(RelativeError(ToEigen(prior.mean), ToEigen(expected.mean)), 1e-6);
+    }
+  }
+}
+
+// As a policy uses it, from the first reward on.
+LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
+  LinearPrior prior = LinearPrior::Isotropic(world.dim(), 1, 1);
+  ModelPool pool(prior);
+  PriorLearner learner(world.dim(), world.intercept, 0, 0);
+  world.ForEach([&](std::size_t k, std::span<const double> x, double r) {
+    if (learner.Observe(pool, x, r, prior)) {
+      pool.SetPrior(prior);
+      if (learned != nullptr) ++*learned;
+    }
+    if (k == pool.size()) pool.AddPeriods(pool.Create(), 1, SufficientStats(world.dim()));
+    pool.Observe(pool.model(k).id, x, r);
+  });
+  return prior;
+}
+
+TEST(PriorLearnerTest, OtherUnitsOfTheRewardAreTheSamePriorInOtherUnits) {
+  for (const bool intercept : {true, false}) {
+    const LinearPrior original = LearnedOnline({.intercept = intercept});
+    for (const double scale : {100.0, 1e-4, -1.0}) {
+      const LinearPrior scaled = LearnedOnline({.intercept = intercept, .scale = scale});
+      EXPECT_NEAR(scaled.noise_variance / (scale * scale) / original.noise_variance, 1, 1e-9);
+      EXPECT_LT(RelativeError(ToEigen(scaled.precision) * (scale * scale),
+                              ToEigen(original.precision)),
+                1e-9);
+      EXPECT_LT(RelativeError(ToEigen(scaled.mean) / scale, ToEigen(original.mean)), 1e-9);
+    }
+  }
+}
+
+TEST(PriorLearnerTest, LearnsSeldomAndIsThereInTheEnd) {
+  int learned = 0;
+  const LinearPrior prior = LearnedOnline({}, &learned);
+  EXPECT_GT(learned, 5);
+  EXPECT_LT(learned, 100);  // of 10,000 observations
+  EXPECT_NEAR(std::sqrt(prior.noise_variance), World::kSigma, 0.1 * World::kSigma);
+  EXPECT_NEAR(1 / std::sqrt(prior.precision[0]), World::kTasteDeviation,
+              0.2 * World::kTasteDeviation);
+}
+
+TEST(PriorLearnerTest, FirstRewardGivesTheScale) {
+  LinearPrior prior = LinearPrior::Isotropic(3, 1, 1);
+  const ModelPool pool(prior);
+  const std::vector<double> x = {3, 4, 1};
+  PriorLearner from_reward(3, true, 0, 0);
+  EXPECT_TRUE(from_reward.Observe(pool, x, -2, prior));
+  // A quarter of r² = 4 is noise; |x|² = 25 without the intercept.
+  EXPECT_NEAR(prior.noise_variance, 1, 1e-12);
+  EXPECT_NEAR(prior.precision[0], 25 / 3.0, 1e-12);
+  EXPECT_EQ(prior.precision[1], prior.precision[0]);
+  EXPECT_NEAR(prior.precision[2], 1 / 0.4, 1e-12);
+  PriorLearner given(3, true, 7, 0.5);
+  EXPECT_TRUE(given.Observe(pool, x, -2, prior));
+  EXPECT_EQ(prior.noise_variance, 0.25);
+  EXPECT_EQ(prior.precision[0], 7);
+  // Not again until there is more to learn from.
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(given.Observe(pool, x, -2, prior));
+  EXPECT_TRUE(given.Observe(pool, x, -2, prior));
+}
+
+void ExpectUsable(const LinearPrior& prior) {
+  EXPECT_TRUE(std::isfinite(prior.noise_variance) && prior.noise_variance > 0);
+  for (std::size_t i = 0; i < prior.dim(); ++i) {
+    EXPECT_TRUE(std::isfinite(prior.precision[i]) && prior.precision[i] > 0) << i;
+    EXPECT_TRUE(std::isfinite(prior.mean[i])) << i;
+  }
+}
+
+TEST(PriorLearnerTest, RewardsOrFeaturesOfNothingButZerosDoNoHarm) {
+  for (const bool intercept : {true, false}) {
+    for (const double reward : {0.0, 2.0}) {
+      for (const double feature : {0.0, 1.0}) {
+        std::vector<double> x(3, feature);
+        if (intercept) x.back() = 1;
+        LinearPrior prior = LinearPrior::Isotropic(3, 1, 1);
+        ModelPool pool(prior);
+        PriorLearner learner(3, intercept, 0, 0);
+        for (int i = 0; i < 300; ++i) {
+          if (learner.Observe(pool, x, reward, prior)) pool.SetPrior(prior);
+          ExpectUsable(prior);
+          if (i == 0) pool.AddPeriods(pool.Create(), 1, SufficientStats(3));
+          pool.Observe(pool.model(0).id, x, reward);
+        }
+        const double predicted = ToEigen(x).dot(ToEigen(pool.model(0).posterior.mean()));
+        EXPECT_NEAR(predicted, feature == 0 && !intercept ? 0 : reward, 0.01);
+      }
+    }
+  }
+}
+
+TEST(PriorLearnerTest, EmptiedPoolStartsOver) {
+  LinearPrior prior = LinearPrior::Isotropic(2, 1, 1);
+  const ModelPool pool(prior);
+  PriorLearner learner(2, false, 0, 0);
+  const std::vector<double> x = {1, 0};
+  EXPECT_TRUE(learner.Observe(pool, x, 1, prior));
+  EXPECT_FALSE(learner.Observe(pool, x, 1, prior));
+  learner.Relearn(pool, prior);
+  EXPECT_TRUE(learner.Observe(pool, x, 10, prior));
+  EXPECT_NEAR(prior.noise_variance, 25, 1e-12);
+}
+
+TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
+  LinearPrior prior = LinearPrior::Isotropic(2, 1, 1);
+  const ModelPool pool(prior);
+  PriorLearner learner(2, false, 0, 0);
+  const std::vector<double> x = {1, 0};
+  for (int i = 0; i < 5; ++i) learner.Observe(pool, x, 1, prior);
+  ByteWriter out;
+  learner.Save(out);
+  ByteReader in(out.bytes());
+  PriorLearner restored(2, false, 0, 0);
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok());
+  for (int i = 0; i < 40; ++i) {
+    LinearPrior other = prior;
+    EXPECT_EQ(learner.Observe(pool, x, 1, prior), restored.Observe(pool, x, 1, other)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace codband

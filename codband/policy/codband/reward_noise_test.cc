@@ -1,0 +1,48 @@
+#include "codband/policy/codband/reward_noise.h"
+
+#include <gtest/gtest.h>
+
+namespace codband {
+namespace {
+
+TEST(RewardNoiseTest, NothingButZerosAndOnesAreClicks) {
+  RewardNoise noise;
+  EXPECT_TRUE(noise.clicks());
+  for (const double r : {1.0, 0.0, -0.0, 1.0}) noise.Watch(r);
+  EXPECT_TRUE(noise.clicks());
+  noise.Watch(0.5);
+  EXPECT_FALSE(noise.clicks());
+  noise.Watch(1);  // for good
+  EXPECT_FALSE(noise.clicks());
+}
+
+TEST(RewardNoiseTest, GaussianIsTheNormalDensity) {
+  RewardNoise noise;
+  noise.set_clicks(false);
+  // ln N(2 | 1, 4) = -½ (1/4 + ln 8π).
+  EXPECT_NEAR(noise.LogDensity(2, 1, 4), -0.5 * (0.25 + std::log(8 * std::numbers::pi)), 1e-15);
+  double mass = 0;
+  for (double r = -20; r < 20; r += 0.01) mass += 0.01 * std::exp(noise.LogDensity(r, 1, 4));
+  EXPECT_NEAR(mass, 1, 1e-9);
+}
+
+TEST(RewardNoiseTest, ClicksHaveTheirChanceWhateverTheVariance) {
+  const RewardNoise noise;
+  for (const double variance : {1e-9, 1.0, 1e9}) {
+    EXPECT_NEAR(noise.LogDensity(1, 0.3, variance), std::log(0.3), 1e-15);
+    EXPECT_NEAR(noise.LogDensity(0, 0.3, variance), std::log(0.7), 1e-15);
+  }
+}
+
+TEST(RewardNoiseTest, ClicksAreNeverQuiteCertain) {
+  const RewardNoise noise;
+  for (const double beyond : {1.0, 0.99, 7.0}) {
+    EXPECT_NEAR(noise.LogDensity(0, beyond, 1), std::log(0.02), 1e-12);
+    EXPECT_NEAR(noise.LogDensity(1, beyond, 1), std::log(0.98), 1e-12);
+    EXPECT_NEAR(noise.LogDensity(1, 1 - beyond, 1), std::log(0.02), 1e-12);
+    EXPECT_NEAR(noise.LogDensity(0, 1 - beyond, 1), std::log(0.98), 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace codband
