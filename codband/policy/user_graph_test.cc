@@ -37,8 +37,8 @@ TEST(UserGraphTest, PairsAreFriendsBothWays) {
 }
 
 TEST(UserGraphTest, BlanksTabsCommasCommentsAndLineEndsOfAnySystem) {
-  const UserGraph graph = ParseOrDie(
-      "# id id\n\n  1 \t 2  \r\n3,4\n5, 6\r\n   # 7 8\n \t \n18446744073709551615 0");
+  const UserGraph graph =
+      ParseOrDie("# id id\n\n  1 \t 2  \r\n3,4\n5, 6\r\n   # 7 8\n \t \n18446744073709551615 0");
   EXPECT_EQ(FriendsOf(graph, 1), std::vector<UserId>{2});
   EXPECT_EQ(FriendsOf(graph, 3), std::vector<UserId>{4});
   EXPECT_EQ(FriendsOf(graph, 5), std::vector<UserId>{6});

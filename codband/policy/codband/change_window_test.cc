@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace codband {
@@ -116,11 +118,11 @@ TEST(ChangeWindowTest, DamagedBytesAreRefused) {
   };
   EXPECT_TRUE(loads(2, 1, 2));
   EXPECT_TRUE(loads(4, 2, 4));
-  EXPECT_FALSE(loads(5, 0, 5));   // more than it can hold
-  EXPECT_FALSE(loads(4, 4, 4));   // the newest is none of them
-  EXPECT_FALSE(loads(2, 0, 2));   // not full, yet not in the order they came
-  EXPECT_FALSE(loads(0, 1, 0));   // the newest of none
-  EXPECT_FALSE(loads(4, 2, 3));   // cut off
+  EXPECT_FALSE(loads(5, 0, 5));  // more than it can hold
+  EXPECT_FALSE(loads(4, 4, 4));  // the newest is none of them
+  EXPECT_FALSE(loads(2, 0, 2));  // not full, yet not in the order they came
+  EXPECT_FALSE(loads(0, 1, 0));  // the newest of none
+  EXPECT_FALSE(loads(4, 2, 3));  // cut off
   EXPECT_FALSE(loads(~0ULL, 0, 4));
 }
 

@@ -54,8 +54,8 @@ struct World {
   }
 
   LinearPrior Learned(double start_precision, double start_deviation, int rounds) const {
-    LinearPrior prior = LinearPrior::Isotropic(dim(), start_precision,
-                                               start_deviation * start_deviation);
+    LinearPrior prior =
+        LinearPrior::Isotropic(dim(), start_precision, start_deviation * start_deviation);
     ModelPool pool = Pool(prior);
     PriorLearner learner(dim(), intercept, 0, 0);
     for (int i = 0; i < rounds; ++i) {
@@ -72,9 +72,9 @@ TEST(PriorLearnerTest, FindsThePriorThatTheModelsCameFrom) {
     SCOPED_TRACE(testing::Message() << world.features << " features, intercept " << world.intercept
                                     << ", rewards * " << world.scale << " + " << world.shift);
     const LinearPrior prior = world.Learned(1, 1, 60);
-    // Residuals have 10,000 - 2000 degrees of freedom or more, tastes at least 1600, intercepts 400.
-    EXPECT_NEAR(std::sqrt(prior.noise_variance) / world.scale, World::kSigma,
-                0.03 * World::kSigma);
+    // Residuals have 10,000 - 2000 degrees of freedom or more, tastes at least 1600, intercepts
+    // 400.
+    EXPECT_NEAR(std::sqrt(prior.noise_variance) / world.scale, World::kSigma, 0.03 * World::kSigma);
     EXPECT_NEAR(1 / std::sqrt(prior.precision[0]) / world.scale, World::kTasteDeviation,
                 0.06 * World::kTasteDeviation);
     for (std::size_t f = 0; f < world.features; ++f) {
@@ -127,9 +127,9 @@ TEST(PriorLearnerTest, OtherUnitsOfTheRewardAreTheSamePriorInOtherUnits) {
     for (const double scale : {100.0, 1e-4, -1.0}) {
       const LinearPrior scaled = LearnedOnline({.intercept = intercept, .scale = scale});
       EXPECT_NEAR(scaled.noise_variance / (scale * scale) / original.noise_variance, 1, 1e-9);
-      EXPECT_LT(RelativeError(ToEigen(scaled.precision) * (scale * scale),
-                              ToEigen(original.precision)),
-                1e-9);
+      EXPECT_LT(
+          RelativeError(ToEigen(scaled.precision) * (scale * scale), ToEigen(original.precision)),
+          1e-9);
       EXPECT_LT(RelativeError(ToEigen(scaled.mean) / scale, ToEigen(original.mean)), 1e-9);
     }
   }
