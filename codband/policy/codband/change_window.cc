@@ -3,10 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "codband/base/check.h"
 
 namespace codband {
+namespace {
+
+// However unlikely a reward is: infinity could not be read back.
+float FiniteFloat(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+}
+
+}  // namespace
 
 void RoundFeatures(std::span<double> x) {
   for (double& value : x) value = static_cast<float>(value);
@@ -31,14 +41,14 @@ void ChangeWindow::Push(std::span<const double> x, double r, double log_predicti
     newest_ = size();
     for (const double value : x) features_.push_back(static_cast<float>(value));
     rewards_.push_back(r);
-    log_predictives_.push_back(static_cast<float>(log_predictive));
+    log_predictives_.push_back(FiniteFloat(log_predictive));
     return;
   }
   newest_ = (newest_ + 1) % capacity_;
   const auto row = features_.begin() + static_cast<std::ptrdiff_t>(newest_ * dim_);
   std::ranges::transform(x, row, [](double value) { return static_cast<float>(value); });
   rewards_[newest_] = r;
-  log_predictives_[newest_] = static_cast<float>(log_predictive);
+  log_predictives_[newest_] = FiniteFloat(log_predictive);
 }
 
 void ChangeWindow::KeepNewest(std::size_t count) {
