@@ -564,11 +564,15 @@ void CoDBand::ClosePeriod(UserRecord& user) {
 }
 
 // Takes the oldest remembered period out of the pool. Where a later one was on the same model, its
-// sums include the older one's and stay.
+// sums include the older one's and stay; n_k no longer counts it.
 void CoDBand::ForgetOldest(UserRecord& user) {
   const ModelId model = user.past.models().front();
   user.past.DropOldest();
-  if (user.past.PeriodsOn(model) > 0) return;
+  if (user.past.PeriodsOn(model) > 0) {
+    before_.Clear();
+    pool_.RemovePeriods(model, 1, before_);
+    return;
+  }
   user.past.Read(model, before_);
   pool_.RemoveRecency(model, user.past.RecencyOf(model));
   user.past.Erase(model);
