@@ -592,6 +592,7 @@ bool CoDBand::Forget(UserId id) {
     pool_.RemovePeriods(entry.model, user->past.PeriodsOn(entry.model), before_);
   }
   users_.Erase(id);
+  std::ranges::replace(lately_young_, id, UserId{0});  // as to begin with
   if (options_.hyper == HyperKind::kLearned) {
     if (pool_.size() == 0) {
       prior_ = StartPrior(dim(), options_);
