@@ -20,9 +20,9 @@ class SufficientStats {
   // Of the empty set. Precondition: 0 < dim ≤ kMaxDimension.
   explicit SufficientStats(std::size_t dim);
 
-  std::size_t dim() const { return c_.size(); }
-  std::span<const double> S() const { return S_; }
-  std::span<const double> c() const { return c_; }
+  std::size_t dim() const { return dim_; }
+  std::span<const double> S() const { return std::span(sums_).first(sums_.size() - dim_); }
+  std::span<const double> c() const { return std::span(sums_).last(dim_); }
   double q() const { return q_; }
   std::uint64_t m() const { return m_; }
 
@@ -36,7 +36,7 @@ class SufficientStats {
 
   void Clear();
 
-  // Rounds every sum to single precision: what CompactStats can hold exactly.
+  // Rounds S and c to single precision: what CompactStats can hold exactly.
   void RoundToFloat();
   // Replaces a part of this set by the same part with its sums rounded.
   void Correct(const SufficientStats& from, const SufficientStats& to);
@@ -49,8 +49,11 @@ class SufficientStats {
  private:
   friend class CompactStats;
 
-  std::vector<double> S_;
-  std::vector<double> c_;
+  std::span<double> MutableS() { return std::span(sums_).first(sums_.size() - dim_); }
+  std::span<double> MutableC() { return std::span(sums_).last(dim_); }
+
+  std::size_t dim_;
+  std::vector<double> sums_;  // S, then c
   double q_ = 0;
   std::uint64_t m_ = 0;
 };

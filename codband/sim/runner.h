@@ -46,8 +46,8 @@ using MakeEnvironment = std::function<Result<std::unique_ptr<Environment>>(std::
 // One policy in one kind of environment.
 struct RunSpec {
   std::string policy;
-  std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
-  bool record_users = false;      // fill user_models and true_changes
+  std::size_t checkpoints = 100;       // at most; fewer if there are fewer rounds
+  bool record_users = false;           // fill user_models and true_changes
   const UserGraph* friends = nullptr;  // for policies that can use them
 };
 
@@ -68,7 +68,7 @@ struct RunnerOptions {
   std::uint64_t first_seed = 1;
   std::size_t seeds = 1;  // first_seed, first_seed + 1, …
   std::size_t threads = 1;
-  std::size_t checkpoints = 100;  // at most; fewer if there are fewer rounds
+  std::size_t checkpoints = 100;       // at most; fewer if there are fewer rounds
   const UserGraph* friends = nullptr;  // for policies that can use them
   // Called with the share of all work done since the last call, from any thread.
   std::function<void(double)> progress = {};

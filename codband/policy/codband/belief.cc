@@ -16,13 +16,14 @@ constexpr double kNegligible = 1e-6;
 
 double Belief::rest() const {
   double sum = fresh_;
-  for (const Entry& entry : entries()) sum += entry.chance;
+  for (std::size_t i = 0; i < count_; ++i) sum += chances_[i];
   return std::max(0.0, 1 - sum);
 }
 
 void Belief::Settle(ModelId model) {
   Clear();
-  entries_[0] = {.model = model, .chance = 1};
+  models_[0] = model;
+  chances_[0] = 1;
   count_ = 1;
 }
 
@@ -33,14 +34,18 @@ void Belief::Assign(const ModelPool& pool, std::span<const double> chances) {
     if (chances[k] < kNegligible) continue;
     // Sorted by chance, the older model first where equal; the least likely falls out.
     std::size_t place = count_;
-    while (place > 0 && entries_[place - 1].chance < chances[k]) --place;
+    const auto chance = static_cast<float>(chances[k]);
+    while (place > 0 && chances_[place - 1] < chance) --place;
     if (place == kEntries) continue;
     if (count_ < kEntries) ++count_;
-    std::move_backward(entries_.begin() + place, entries_.begin() + count_ - 1,
-                       entries_.begin() + count_);
-    entries_[place] = {.model = pool.model(k).id, .chance = chances[k]};
+    for (std::size_t i = count_ - 1; i > place; --i) {
+      models_[i] = models_[i - 1];
+      chances_[i] = chances_[i - 1];
+    }
+    models_[place] = pool.model(k).id;
+    chances_[place] = chance;
   }
-  fresh_ = chances.back();
+  fresh_ = static_cast<float>(chances.back());
 }
 
 void Belief::Expand(const ModelPool& pool, std::span<const double> prior_weights,
@@ -48,11 +53,11 @@ void Belief::Expand(const ModelPool& pool, std::span<const double> prior_weights
   CODBAND_DCHECK(chances.size() == pool.size() + 1 && prior_weights.size() >= pool.size());
   std::ranges::fill(chances, 0.0);
   double listed = fresh_;
-  for (const Entry& entry : entries()) {
-    const auto index = pool.IndexOf(entry.model);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const auto index = pool.IndexOf(models_[i]);
     if (!index) continue;
-    chances[*index] = entry.chance;
-    listed += entry.chance;
+    chances[*index] = chances_[i];
+    listed += chances_[i];
   }
   chances.back() = fresh_;
   const double rest = std::max(0.0, 1 - listed);
@@ -76,11 +81,9 @@ void Belief::Expand(const ModelPool& pool, std::span<const double> prior_weights
 
 void Belief::Save(ByteWriter& out) const {
   out.U32(count_);
-  for (const Entry& entry : entries()) {
-    out.U64(entry.model);
-    out.Double(entry.chance);
-  }
-  out.Double(fresh_);
+  for (std::size_t i = 0; i < count_; ++i) out.U64(models_[i]);
+  out.Floats(std::span(chances_).first(count_));
+  out.Floats({&fresh_, 1});
 }
 
 void Belief::Load(ByteReader& in) {
@@ -90,18 +93,19 @@ void Belief::Load(ByteReader& in) {
     in.Fail("number of beliefs", fmt::format("is {}, expected at most {}", count, kEntries));
     return;
   }
-  const auto chance = [&](double value) {
-    if (!(value >= 0 && value <= 1 + 1e-9)) {
-      in.Fail("belief", fmt::format("is {}, expected a chance", value));
-    }
-    return value;
-  };
-  for (std::uint32_t i = 0; i < count; ++i) {
-    entries_[i].model = in.U64("believed model");
-    entries_[i].chance = chance(in.Double("belief"));
-  }
+  for (std::uint32_t i = 0; i < count; ++i) models_[i] = in.U64("believed model");
+  in.Floats("beliefs", std::span(chances_).first(count));
+  in.Floats("belief in a fresh taste", {&fresh_, 1});
   count_ = count;
-  fresh_ = chance(in.Double("belief in a fresh taste"));
+  double sum = fresh_;
+  bool chances = fresh_ >= 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    chances = chances && chances_[i] >= 0;
+    sum += chances_[i];
+  }
+  if (!chances || sum > 1 + 1e-5) {
+    in.Fail("beliefs", fmt::format("add up to {}, expected chances of at most 1 in all", sum));
+  }
 }
 
 }  // namespace codband

@@ -20,12 +20,11 @@ namespace codband {
 class Belief {
  public:
   static constexpr std::size_t kEntries = 16;
-  struct Entry {
-    ModelId model;
-    double chance;
-  };
 
-  std::span<const Entry> entries() const { return {entries_.data(), count_}; }
+  // Likeliest first.
+  std::size_t size() const { return count_; }
+  ModelId model(std::size_t i) const { return models_[i]; }
+  double chance(std::size_t i) const { return chances_[i]; }
   double fresh() const { return fresh_; }
   double rest() const;  // the chance that is left over
 
@@ -48,8 +47,9 @@ class Belief {
   void Load(ByteReader& in);
 
  private:
-  std::array<Entry, kEntries> entries_{};
-  double fresh_ = 0;
+  std::array<ModelId, kEntries> models_{};
+  std::array<float, kEntries> chances_{};
+  float fresh_ = 0;
   std::uint32_t count_ = 0;
 };
 

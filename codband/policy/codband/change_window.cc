@@ -24,7 +24,7 @@ void RoundFeatures(std::span<double> x) {
 
 void ChangeWindow::ReadFeatures(std::size_t age, std::span<double> x) const {
   CODBAND_DCHECK(age < size() && x.size() == dim_);
-  const auto row = features_.begin() + static_cast<std::ptrdiff_t>(Place(age) * dim_);
+  const auto row = rows_.begin() + static_cast<std::ptrdiff_t>(Place(age) * (dim_ + 1));
   std::copy(row, row + static_cast<std::ptrdiff_t>(dim_), x.begin());
 }
 
@@ -33,22 +33,22 @@ void ChangeWindow::Push(std::span<const double> x, double r, double log_predicti
   if (capacity_ == 0) return;
   if (size() < capacity_) {
     // Not full: the newest is the last.
-    if (features_.capacity() == 0) {
-      features_.reserve(capacity_ * dim_);
-      rewards_.reserve(capacity_);
-      log_predictives_.reserve(capacity_);
-    }
+    if (rows_.capacity() == 0) Reserve();
     newest_ = size();
-    for (const double value : x) features_.push_back(static_cast<float>(value));
+    rows_.resize(rows_.size() + dim_ + 1);
     rewards_.push_back(r);
-    log_predictives_.push_back(FiniteFloat(log_predictive));
-    return;
+  } else {
+    newest_ = (newest_ + 1) % capacity_;
+    rewards_[newest_] = r;
   }
-  newest_ = (newest_ + 1) % capacity_;
-  const auto row = features_.begin() + static_cast<std::ptrdiff_t>(newest_ * dim_);
+  const auto row = rows_.begin() + static_cast<std::ptrdiff_t>(newest_ * (dim_ + 1));
   std::ranges::transform(x, row, [](double value) { return static_cast<float>(value); });
-  rewards_[newest_] = r;
-  log_predictives_[newest_] = FiniteFloat(log_predictive);
+  row[static_cast<std::ptrdiff_t>(dim_)] = FiniteFloat(log_predictive);
+}
+
+void ChangeWindow::Reserve() {
+  rows_.reserve(capacity_ * (dim_ + 1));
+  rewards_.reserve(capacity_);
 }
 
 void ChangeWindow::KeepNewest(std::size_t count) {
@@ -60,8 +60,7 @@ void ChangeWindow::KeepNewest(std::size_t count) {
     std::rotate(first, first + static_cast<std::ptrdiff_t>(oldest * width), values.end());
     values.erase(first, first + static_cast<std::ptrdiff_t>((rewards_.size() - count) * width));
   };
-  rotate(features_, dim_);
-  rotate(log_predictives_, 1);
+  rotate(rows_, dim_ + 1);
   rotate(rewards_, 1);
   newest_ = count == 0 ? 0 : count - 1;
 }
@@ -70,8 +69,7 @@ void ChangeWindow::Save(ByteWriter& out) const {
   out.U64(size());
   out.U64(newest_);
   out.Doubles(rewards_);
-  out.Floats(log_predictives_);
-  out.Floats(features_);
+  out.Floats(rows_);
 }
 
 void ChangeWindow::Load(ByteReader& in) {
@@ -87,15 +85,11 @@ void ChangeWindow::Load(ByteReader& in) {
     return;
   }
   if (count == 0) return;
-  features_.reserve(capacity_ * dim_);
-  rewards_.reserve(capacity_);
-  log_predictives_.reserve(capacity_);
+  Reserve();
   rewards_.resize(count);
-  log_predictives_.resize(count);
-  features_.resize(count * dim_);
+  rows_.resize(count * (dim_ + 1));
   in.Doubles("rewards of the window", rewards_);
-  in.Floats("predictives of the window", log_predictives_);
-  in.Floats("features of the window", features_);
+  in.Floats("observations of the window", rows_);
 }
 
 }  // namespace codband

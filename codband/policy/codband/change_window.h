@@ -24,7 +24,7 @@ class ChangeWindow {
   void ReadFeatures(std::size_t age, std::span<double> x) const;
   double reward(std::size_t age) const { return rewards_[Place(age)]; }
   // ln of the density of the reward given all rewards of the user before it.
-  double log_predictive(std::size_t age) const { return log_predictives_[Place(age)]; }
+  double log_predictive(std::size_t age) const { return rows_[Place(age) * (dim_ + 1) + dim_]; }
 
   // Allocates only while the window has not been full before.
   void Push(std::span<const double> x, double r, double log_predictive);
@@ -35,14 +35,14 @@ class ChangeWindow {
   void Load(ByteReader& in);
 
  private:
+  void Reserve();
   std::size_t Place(std::size_t age) const { return (newest_ + size() - age % size()) % size(); }
 
   std::size_t dim_;
   std::size_t capacity_;
   std::size_t newest_ = 0;
-  std::vector<float> features_;
+  std::vector<float> rows_;  // the features of an observation, then its log predictive
   std::vector<double> rewards_;
-  std::vector<float> log_predictives_;
 };
 
 // Rounds to what ChangeWindow can hold.

@@ -336,6 +336,7 @@ void CoDBand::LearnLate(UserRecord& user, const Decision& decision, std::span<co
                         double reward) {
   const ModelId model = user.past.ModelOf(decision.period);
   if (model == kNoModel) return;
+  noise_.Watch(reward);
   pool_.Observe(model, x, reward);
   user.past.Read(model, before_);
   before_.Add(x, reward);
@@ -436,13 +437,12 @@ void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
 // observations since. Returns whether the user has changed, and not only been misplaced before.
 bool CoDBand::FollowBelief(UserRecord& user) {
   const Belief& belief = user.belief;
-  const auto entries = belief.entries();
   const bool fresh = belief.fresh() > 0.5;
   if (!fresh &&
-      (entries.empty() || entries[0].chance <= 0.5 || entries[0].model == user.current.model)) {
+      (belief.size() == 0 || belief.chance(0) <= 0.5 || belief.model(0) == user.current.model)) {
     return false;
   }
-  const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(entries[0].model).value());
+  const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(belief.model(0)).value());
   const std::size_t after = FindChange(user, target);
   Period& period = user.current;
   const ModelId from = period.model;
@@ -548,6 +548,8 @@ bool CoDBand::WholePeriodMoved(const UserRecord& user, const PoolModel& target, 
 
 // The observations stay in the pool, and n_k goes on counting the period.
 void CoDBand::ClosePeriod(UserRecord& user) {
+  // First, so that a user never holds more than is remembered.
+  if (options_.history > 0 && user.past.models().size() >= options_.history) ForgetOldest(user);
   Period& period = user.current;
   const ModelId model = period.model;
   user.past.Read(model, before_);
@@ -560,7 +562,6 @@ void CoDBand::ClosePeriod(UserRecord& user) {
   user.past.Close(model);
   period.Clear();
   period.model = kNoModel;
-  if (options_.history > 0 && user.past.models().size() > options_.history) ForgetOldest(user);
 }
 
 // Takes the oldest remembered period out of the pool. Where a later one was on the same model, its
@@ -593,12 +594,15 @@ bool CoDBand::Forget(UserId id) {
   }
   users_.Erase(id);
   std::ranges::replace(lately_young_, id, UserId{0});  // as to begin with
+  if (pool_.size() == 0) {
+    // Nobody is left: as to begin with.
+    prior_ = StartPrior(dim(), options_);
+    change_rate_ = ChangeRate(options_.hazard, options_.hyper == HyperKind::kLearned);
+    model_prior_ = ModelPrior(options_.model_prior, options_.decay == 0);
+    noise_ = RewardNoise();
+    concentration_ = options_.a / options_.b;
+  }
   if (options_.hyper == HyperKind::kLearned) {
-    if (pool_.size() == 0) {
-      prior_ = StartPrior(dim(), options_);
-      change_rate_ = ChangeRate(options_.hazard, true);
-      noise_ = RewardNoise();
-    }
     learner_.Relearn(pool_, prior_);
     pool_.SetPrior(prior_);
   }

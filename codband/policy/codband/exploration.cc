@@ -25,9 +25,10 @@ double ExplorationNeed(const GaussianPosterior& model, ArmsView arms, bool exten
   }
   if (!(prior_variance > 0)) return 0;
   const auto count = static_cast<double>(looked_at);
+  const double each = static_cast<double>(model.stats().m()) / static_cast<double>(d);
+  const double prior = prior_variance / count;
   const double spread_evenly =
-      1 / (count / prior_variance + static_cast<double>(model.stats().m()) /
-                                        (static_cast<double>(d) * model.noise_variance()));
+      std::max(1 / (1 / prior + each / model.noise_variance()), prior * (1 - each));
   const double ratio = variance / count / spread_evenly;
   return std::clamp((ratio - kEnough) / (kFull - kEnough), 0.0, 1.0);
 }

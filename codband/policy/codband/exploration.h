@@ -9,7 +9,8 @@ namespace codband {
 //
 // Where the arms differ from visit to visit, choosing the best of them explores by itself: after n
 // observations the variance of what the arms bring is about that of n observations spread evenly
-// over the d features, 1 / (1/prior + n/(dσ²)). Where the same few arms come back and one of them
+// over the d features, 1 / (1/prior + n/(dσ²)), or the prior's in the d - n directions that n < d
+// observations leave open. Where the same few arms come back and one of them
 // is always taken, the others stay as uncertain as they were while n grows. The ratio of the two is
 // 1 to 2 in the first case and grows like n in the second; between 4 and 12 exploration is faded
 // in. (Bastani, Bayati & Khosravi 2021 switch on the growth of the smallest eigenvalue instead,
