@@ -150,13 +150,17 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"simulate --models 50 --dim 2", "no room for more than"},
       {"simulate --nosuch 1", "--nosuch"},
       {"policies nosuch", "policy 'nosuch' is unknown"},
-      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, stress, policies"},
+      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, stress, replay"},
       {"stress --cells clicks,nosuch", "--cells: 'nosuch' is unknown; there are base, d5, d10"},
       {"stress --policies codband", "--policies = 'codband', expected the judged policy and at"},
       {"stress --policies codband,oracle-greedy", "at least one other that is no yardstick"},
       {"stress --policies codband,nosuch", "policy 'nosuch' is unknown"},
       {"stress --seeds 0", "--seeds = '0', expected a whole number from 1"},
       {"stress --format xml", "--format = 'xml', expected table, json or csv"},
+      {"replay", "DIR is required"},
+      {"replay /nosuch", "cannot open /nosuch/features.tsv"},
+      {"replay /nosuch --seeds 0", "--seeds = '0', expected a whole number from 1"},
+      {"replay /nosuch --format xml", "--format = 'xml', expected table, json or csv"},
       {"", "subcommand"},
   };
   for (const auto& [arguments, message] : cases) {
@@ -217,7 +221,8 @@ TEST_F(CliTest, PoliciesListsParametersRangesAndDefaults) {
 }
 
 TEST_F(CliTest, HelpTeachesWithExamples) {
-  for (const char* arguments : {"--help", "simulate --help", "stress --help", "policies --help"}) {
+  for (const char* arguments :
+       {"--help", "simulate --help", "stress --help", "replay --help", "policies --help"}) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -283,6 +288,80 @@ TEST_F(CliTest, StressIsTheSameForAnyNumberOfThreadsAndASimulationOfItsCell) {
   const std::size_t at = one.out.find(line);
   ASSERT_NE(at, std::string::npos) << one.out;
   EXPECT_DOUBLE_EQ(std::stod(one.out.substr(at + line.size())), regret);
+}
+
+// Three items; of the two users one always takes the first, one the second.
+class ReplayCliTest : public CliTest {
+ protected:
+  ReplayCliTest() {
+    std::string events;
+    for (int e = 0; e < 60; ++e) events += e % 2 == 0 ? "8\t0\t1,2,3\n" : "9\t0\t2,3,1\n";
+    Write("features.tsv", "1\t1\t0\n2\t0\t1\n3\t0.5\t-0.5\n");
+    Write("events.tsv", events);
+  }
+
+  void Write(const std::string& name, const std::string& content) const {
+    EXPECT_TRUE(WriteFileDurably(directory_ + "/" + name, content).ok());
+  }
+};
+
+TEST_F(ReplayCliTest, JsonHoldsStreamSeedsAndCurves) {
+  const std::string arguments =
+      "replay " + directory_ + " --policies linucb,random --seed 3 --seeds 2 --format json";
+  const Outcome outcome = Run(arguments);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["stream"]["events"], 60);
+  EXPECT_EQ(json["stream"]["users"], 2);
+  EXPECT_EQ(json["stream"]["items"], 3);
+  EXPECT_EQ(json["stream"]["dim"], 2);
+  EXPECT_NEAR(json["stream"]["chance"].get<double>(), 20, 1e-9);
+  EXPECT_EQ(json["seeds"], Json({3, 4}));
+  EXPECT_EQ(json["checkpoint_events"].size(), 60U);
+  ASSERT_EQ(json["policies"].size(), 2U);
+  const Json& linucb = json["policies"][0];
+  EXPECT_EQ(linucb["name"], "linucb");
+  for (const char* name :
+       {"reward", "times_chance", "changes_per_1000", "models", "us_per_event"}) {
+    EXPECT_EQ(linucb[name]["runs"].size(), 2U) << name;
+    EXPECT_TRUE(linucb[name].contains("mean")) << name;
+    EXPECT_TRUE(linucb[name].contains("sd")) << name;
+  }
+  EXPECT_GT(linucb["reward"]["mean"].get<double>(), 50);
+  EXPECT_EQ(linucb["models"]["mean"], 2);
+  EXPECT_EQ(linucb["reward_curve"]["mean"].size(), 60U);
+  EXPECT_EQ(linucb["reward_curve"]["mean"].back(), linucb["reward"]["mean"]);
+}
+
+TEST_F(ReplayCliTest, TableAndCsvHaveALineForEachPolicyAndEachRun) {
+  const Outcome table = Run("replay " + directory_);
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  for (const char* text : {"codband:paper", "uniform-linucb", "random", "times chance",
+                           "Events: 60, users: 2, items: 3, features: 2, reward by chance: 20.0"}) {
+    EXPECT_NE(table.out.find(text), std::string::npos) << table.out;
+  }
+  const Outcome csv =
+      Run("replay " + directory_ + " --policies linucb,lints --seeds 3 --format csv");
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2 * 3);
+  EXPECT_EQ(
+      csv.out.rfind("policy,seed,reward,times_chance,changes_per_1000,models,us_per_event\n", 0),
+      0U);
+}
+
+TEST_F(ReplayCliTest, BadStreamsAndYardsticksAreRefused) {
+  const Outcome yardstick = Run("replay " + directory_ + " --policies linucb,oracle-linucb");
+  EXPECT_EQ(yardstick.exit_code, 2);
+  EXPECT_NE(yardstick.err.find("policy 'oracle-linucb' is a yardstick"), std::string::npos)
+      << yardstick.err;
+  Write("events.tsv", "8\t0\t1,2\n8\t0\t4\n");
+  const Outcome unknown = Run("replay " + directory_);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_NE(
+      unknown.err.find("/events.tsv, line 2: item 4 is unknown, expected one of features.tsv"),
+      std::string::npos)
+      << unknown.err;
 }
 
 constexpr const char* kPaper =

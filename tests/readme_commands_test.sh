@@ -5,6 +5,10 @@ set -euo pipefail
 program=$(realpath "$1")
 readme=$(realpath "$2")
 cd "$(mktemp -d)"
+# The recorded stream of its examples, in small.
+mkdir my-stream
+printf '1\t1\t0\n2\t0\t1\n' >my-stream/features.tsv
+printf '7\t0\t1,2\n8\t1\t2,1\n' >my-stream/events.tsv
 count=0
 while IFS= read -r line; do
   command=${line%%#*}

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace codband {
 
@@ -44,6 +45,12 @@ class RandomStream {
 
   // Uniform integer in [0, bound). Precondition: bound > 0.
   std::uint64_t Below(std::uint64_t bound);
+
+  // Every order with the same chance (Fisher & Yates); the standard leaves std::shuffle's open.
+  template <typename T>
+  void Shuffle(std::span<T> items) {
+    for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[Below(i)]);
+  }
 
   // Standard normal.
   double Normal();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <vector>
 
@@ -62,6 +63,18 @@ TEST(RandomStreamTest, BelowCoversItsRangeEvenly) {
   double chi_square = 0;
   for (const int count : counts) chi_square += std::pow(count - 10'000, 2) / 10'000.0;
   EXPECT_LT(chi_square, 22.5);  // 6 degrees of freedom, p = 0.001
+}
+
+TEST(RandomStreamTest, ShuffleGivesEveryOrderEquallyOften) {
+  RandomStream random({.seed = 8, .event = 1}, 0);
+  std::map<std::vector<int>, int> counts;
+  for (int i = 0; i < 60'000; ++i) {
+    std::vector<int> items = {1, 2, 3, 4};
+    random.Shuffle(std::span(items));
+    ++counts[items];
+  }
+  EXPECT_EQ(counts.size(), 24U);
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 2500, 250);  // 5 σ
 }
 
 TEST(RandomStreamTest, NormalHasItsMomentsAndTails) {

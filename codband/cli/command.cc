@@ -3,32 +3,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <numeric>
 #include <thread>
 
+#include "codband/base/parse.h"
+
 namespace codband {
+
+CLI::Option* OptionAdder::operator()(const char* name, std::string& target, const char* value,
+                                     const char* help) const {
+  return command_.add_option(name, target, help)->type_name(value);
+}
 
 Result<std::size_t> ParseWhole(std::string_view flag, std::string_view text, std::size_t min,
                                std::size_t max) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < min || value > max) {
+  const auto value = ParseNumber<std::size_t>(text);
+  if (!value || *value < min || *value > max) {
     return Status::InvalidArgument(
         fmt::format("{} = '{}', expected a whole number from {} to {}", flag, text, min, max));
   }
-  return value;
+  return *value;
 }
 
 Result<double> ParseReal(std::string_view flag, std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) {
+  const auto value = ParseNumber<double>(text);
+  if (!value) {
     return Status::InvalidArgument(fmt::format("{} = '{}', expected a number", flag, text));
   }
-  return value;
+  return *value;
 }
 
 Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_view list,

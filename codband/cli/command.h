@@ -12,6 +12,7 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
+class Option;
 }  // namespace CLI
 
 namespace codband {
@@ -21,7 +22,21 @@ namespace codband {
 void AddSimulateCommand(CLI::App& app, Status& status);
 void AddPaperCommand(CLI::App& app, Status& status);
 void AddStressCommand(CLI::App& app, Status& status);
+void AddReplayCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
+
+// Adds flags and arguments to a subcommand, which outlives it: option("--users", users, "N", help).
+// `target` keeps the text and outlives the parsing.
+class OptionAdder {
+ public:
+  explicit OptionAdder(CLI::App& command) : command_(command) {}
+
+  CLI::Option* operator()(const char* name, std::string& target, const char* value,
+                          const char* help) const;
+
+ private:
+  CLI::App& command_;
+};
 
 // Flags are read as text and parsed here, so that every message names the flag, the value and what
 // is allowed: "--users = 'many', expected a whole number from 1 to 10000000".

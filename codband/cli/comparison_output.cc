@@ -136,10 +136,12 @@ Json EnvironmentJson(const SyntheticOptions& environment) {
 }
 
 Json RegretJson(const PolicyResults& policy) {
-  const RunSummary summary = Summarise(policy);
-  Json runs = Json::array();
-  for (const RunResult& run : policy.runs) runs.push_back(run.total_regret());
-  return {{"mean", summary.mean_regret}, {"sd", summary.sd_regret}, {"runs", std::move(runs)}};
+  return SpreadJson(Collect(policy.runs, [](const RunResult& run) { return run.total_regret(); }));
+}
+
+Json SpreadJson(const std::vector<double>& runs) {
+  const MeanAndSd spread = Spread(runs);
+  return {{"mean", spread.mean}, {"sd", spread.sd}, {"runs", runs}};
 }
 
 Json SeedsJson(std::uint64_t first, std::size_t count) {

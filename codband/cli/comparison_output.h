@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "codband/base/status.h"
 #include "codband/report/table.h"
@@ -22,9 +23,10 @@ struct ComparisonRecord {
 };
 
 // What the JSON of several commands has alike: all options of a population; mean, deviation and
-// runs of one policy; the seeds.
+// runs of one policy, by regret or any other number of a run; the seeds.
 nlohmann::ordered_json EnvironmentJson(const SyntheticOptions& environment);
 nlohmann::ordered_json RegretJson(const PolicyResults& policy);
+nlohmann::ordered_json SpreadJson(const std::vector<double>& runs);
 nlohmann::ordered_json SeedsJson(std::uint64_t first, std::size_t count);
 
 // One JSON object; apart from timings it is a function of environment, seeds and policies.

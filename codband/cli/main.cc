@@ -39,6 +39,7 @@ int Main(int argc, char** argv) {
       "  codband simulate                compare policies on a simulated population\n"
       "  codband paper --quick           the paper's experiments in about a minute\n"
       "  codband stress --quick          where a policy loses to others\n"
+      "  codband replay DIR              compare policies on recorded events\n"
       "  codband simulate --help         every flag, with examples",
       "codband");
   app.set_version_flag("--version", fmt::format("codband {}", kVersion));
@@ -52,6 +53,7 @@ int Main(int argc, char** argv) {
   AddSimulateCommand(app, status);
   AddPaperCommand(app, status);
   AddStressCommand(app, status);
+  AddReplayCommand(app, status);
   AddPoliciesCommand(app, status);
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());

@@ -227,10 +227,7 @@ void AddPaperCommand(CLI::App& app, Status& status) {
       app.add_subcommand("paper", "Reproduce the paper's synthetic experiments, with a report");
   command->footer(std::string(kFooter));
   command->add_flag("--quick", flags->quick, "Fewer users, rounds and seeds: about a minute");
-  const auto option = [&](const char* name, std::string& target, const char* value,
-                          const char* help) {
-    command->add_option(name, target, help)->type_name(value);
-  };
+  const OptionAdder option(*command);
   option("--seed", flags->runs.seed, "S", "First seed (default 1)");
   option("--seeds", flags->runs.seeds, "n", "How many seeds (default 5; 1 with --quick)");
   option("--rows", flags->rows, "LIST", "Only these experiments (default: all)");

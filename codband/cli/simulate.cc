@@ -208,10 +208,7 @@ void AddSimulateCommand(CLI::App& app, Status& status) {
   CLI::App* command =
       app.add_subcommand("simulate", "Compare policies on a simulated, changing population");
   command->footer(std::string(kFooter));
-  const auto option = [&](const char* name, std::string& target, const char* value,
-                          const char* help) {
-    command->add_option(name, target, help)->type_name(value);
-  };
+  const OptionAdder option(*command);
   option("--setting", flags->setting, "1|2|3|4", "How users change, see below (default 2)");
   option("--users", flags->users, "N", "Users (default 100; setting 3: 500)");
   option("--models", flags->models, "K", "Parameters at the start (default 10; setting 3: 2)");

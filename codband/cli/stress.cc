@@ -209,10 +209,7 @@ void AddStressCommand(CLI::App& app, Status& status) {
   command->footer(fmt::format(kFooter, fmt::join(names, ", ")));
   command->add_flag("--quick", flags->quick, "Fewer users, rounds and seeds");
   command->add_flag("--strict", flags->strict, "Exit code 1 if the judged policy loses a cell");
-  const auto option = [&](const char* name, std::string& target, const char* value,
-                          const char* help) {
-    command->add_option(name, target, help)->type_name(value);
-  };
+  const OptionAdder option(*command);
   option("--policies", flags->policies, "LIST",
          "The judged one first (default codband,codband:paper,linucb,dlinucb)");
   option("--cells", flags->cells, "LIST", "Only these cells (default: all)");

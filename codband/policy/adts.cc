@@ -224,8 +224,7 @@ bool CusumDetects(std::span<double> series, std::size_t permutations, double lev
   const double most = (1 - level) * static_cast<double>(permutations);
   std::size_t reached = 0;
   for (std::size_t p = 0; p < permutations; ++p) {
-    for (std::size_t i = series.size(); i > 1; --i)
-      std::swap(series[i - 1], series[random.Below(i)]);
+    random.Shuffle(series);
     reached += CusumRange(series, mean) >= range;
     if (static_cast<double>(reached) >= most) return false;
   }

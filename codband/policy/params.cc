@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "codband/base/check.h"
+#include "codband/base/parse.h"
 
 namespace codband {
 namespace {
@@ -16,13 +16,6 @@ std::vector<std::string> Names(const auto& items) {
   std::vector<std::string> names;
   for (const auto& item : items) names.push_back(item.name);
   return names;
-}
-
-std::optional<double> ParseNumber(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -99,7 +92,7 @@ Status ParamValues::Set(std::string_view name, std::string_view text) {
     const auto word = std::ranges::find(param->words, text);
     if (word != param->words.end()) value = static_cast<double>(word - param->words.begin());
   } else {
-    value = ParseNumber(text);
+    value = ParseNumber<double>(text);
     const bool allowed = value && *value >= param->min && *value <= param->max &&
                          (!param->integer || *value == std::floor(*value));
     if (!allowed) value.reset();

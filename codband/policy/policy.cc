@@ -16,13 +16,11 @@ namespace {
   throw std::invalid_argument(fmt::format("[Policy::{}] {}", function, problem));
 }
 
-// Larger numbers are finite themselves, but their squares and sums need not be.
-constexpr double kLargest = 1e15;
 constexpr std::string_view kExpected = "expected a number within ±1e15";
 
 std::size_t FirstOutside(std::span<const double> values) {
   std::size_t i = 0;
-  while (i < values.size() && std::abs(values[i]) <= kLargest) ++i;
+  while (i < values.size() && std::abs(values[i]) <= kLargestNumber) ++i;
   return i;
 }
 
@@ -39,7 +37,7 @@ void Policy::Choose(UserId user, ArmsView arms, EventKey key, Decision& decision
     Reject("Choose", fmt::format("arms hold {} numbers, expected a multiple of {}",
                                  arms.features.size(), dim_));
   }
-  if (!AllWithin(arms.features, kLargest)) {
+  if (!AllWithin(arms.features, kLargestNumber)) {
     const std::size_t i = FirstOutside(arms.features);
     Reject("Choose", fmt::format("feature {} of arm {} is {}, {}", i % dim_, i / dim_,
                                  arms.features[i], kExpected));
@@ -66,12 +64,12 @@ LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key
     Reject("Learn", fmt::format("the decision has {} features, expected {}",
                                 decision.features.size(), dim_));
   }
-  if (!AllWithin(decision.features, kLargest)) {
+  if (!AllWithin(decision.features, kLargestNumber)) {
     const std::size_t i = FirstOutside(decision.features);
     Reject("Learn",
            fmt::format("feature {} of the decision is {}, {}", i, decision.features[i], kExpected));
   }
-  if (!(std::abs(reward) <= kLargest)) {
+  if (!(std::abs(reward) <= kLargestNumber)) {
     Reject("Learn", fmt::format("reward is {}, {}", reward, kExpected));
   }
   return DoLearn(decision, reward, key);

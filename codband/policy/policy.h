@@ -18,6 +18,10 @@ using ModelId = std::uint64_t;
 // The most features an arm may have: a model may add an intercept of its own.
 inline constexpr std::size_t kMaxFeatures = 1024;
 
+// Features and rewards are within ± this: larger numbers are finite themselves, but their squares
+// and sums need not be.
+inline constexpr double kLargestNumber = 1e15;
+
 // A decision made under no model, or under one that does not exist yet.
 inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
 

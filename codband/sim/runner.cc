@@ -165,12 +165,31 @@ Result<std::string> ValidateRun(const MakeEnvironment& make_environment, const R
   return players.value().policy->spec();
 }
 
-Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kinds,
-                                           const RunnerOptions& options) {
-  if (options.policies.empty()) {
+Status RunnerOptions::Validate() const {
+  if (policies.empty()) {
     return Status::InvalidArgument("policies: none given, expected at least 1");
   }
-  if (options.seeds < 1) return Status::InvalidArgument("seeds = 0, expected at least 1");
+  if (seeds < 1) return Status::InvalidArgument("seeds = 0, expected at least 1");
+  return {};
+}
+
+void PlayRuns(std::size_t kinds, const RunnerOptions& options, const PlayRun& play) {
+  const std::size_t jobs_a_kind = options.policies.size() * options.seeds;
+  const std::size_t jobs = kinds * jobs_a_kind;
+  const auto progress = [&](double share) {
+    if (options.progress) options.progress(share / static_cast<double>(jobs));
+  };
+  ParallelFor(jobs, options.threads, [&](std::size_t job) {
+    play({.kind = job / jobs_a_kind,
+          .policy = job % options.policies.size(),
+          .seed = job % jobs_a_kind / options.policies.size()},
+         progress);
+  });
+}
+
+Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kinds,
+                                           const RunnerOptions& options) {
+  CODBAND_RETURN_IF_ERROR(options.Validate());
   const auto run_spec = [&](const std::string& policy) {
     return RunSpec{
         .policy = policy, .checkpoints = options.checkpoints, .friends = options.friends};
@@ -194,18 +213,11 @@ Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kind
     }
   }
 
-  const std::size_t jobs_a_kind = options.policies.size() * options.seeds;
-  const std::size_t jobs = kinds.size() * jobs_a_kind;
-  const auto progress = [&](double share) {
-    if (options.progress) options.progress(share / static_cast<double>(jobs));
-  };
-  ParallelFor(jobs, options.threads, [&](std::size_t job) {
-    const std::size_t k = job / jobs_a_kind;
-    const std::size_t s = job % jobs_a_kind / options.policies.size();
-    const std::size_t p = job % options.policies.size();
-    auto run = PlayOne(kinds[k], run_spec(options.policies[p]), options.first_seed + s, progress);
+  PlayRuns(kinds.size(), options, [&](const RunIndex& index, const auto& progress) {
+    auto run = PlayOne(kinds[index.kind], run_spec(options.policies[index.policy]),
+                       options.first_seed + index.seed, progress);
     CODBAND_CHECK(run.ok());
-    comparisons[k].policies[p].runs[s] = std::move(run).value();
+    comparisons[index.kind].policies[index.policy].runs[index.seed] = std::move(run).value();
   });
   return comparisons;
 }

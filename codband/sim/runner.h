@@ -72,7 +72,23 @@ struct RunnerOptions {
   const UserGraph* friends = nullptr;  // for policies that can use them
   // Called with the share of all work done since the last call, from any thread.
   std::function<void(double)> progress = {};
+
+  // kInvalidArgument if there is nothing to play.
+  Status Validate() const;
 };
+
+// One of the runs that the options ask for.
+struct RunIndex {
+  std::size_t kind = 0;    // of what it is played in
+  std::size_t policy = 0;  // among the policies
+  std::size_t seed = 0;    // counted from 0
+};
+
+// Calls `play` for every policy and seed in each of `kinds` kinds, on the threads of the options.
+// `progress` of a run is called with the share of that run done since the last call.
+using PlayRun =
+    std::function<void(const RunIndex& run, const std::function<void(double)>& progress)>;
+void PlayRuns(std::size_t kinds, const RunnerOptions& options, const PlayRun& play);
 
 struct Comparison {
   std::vector<std::size_t> checkpoint_rounds;  // how many rounds were played at each checkpoint

@@ -1,11 +1,38 @@
 #pragma once
 
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "codband/sim/metrics.h"
 #include "codband/sim/runner.h"
 
 namespace codband {
+
+struct MeanAndSd {
+  double mean = 0;
+  double sd = 0;  // between the values; 0 for a single one
+};
+
+// Precondition: at least one value.
+MeanAndSd Spread(std::span<const double> values);
+
+// Means and deviations at each checkpoint.
+struct CurveSpread {
+  std::vector<double> mean;
+  std::vector<double> sd;
+};
+
+// Precondition: at least one curve, all with the same checkpoints.
+CurveSpread SpreadOfCurves(std::span<const std::vector<double>> curves);
+
+// What `get` gives for each run.
+template <typename Run, typename Get>
+auto Collect(const std::vector<Run>& runs, const Get& get) {
+  std::vector<std::decay_t<decltype(get(runs.front()))>> values;
+  for (const Run& run : runs) values.push_back(get(run));
+  return values;
+}
 
 // The runs of one policy over several seeds, put together.
 struct RunSummary {
