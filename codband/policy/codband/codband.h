@@ -16,6 +16,14 @@ namespace codband {
 // is (a Dirichlet process prior). What a user brings thus teaches the model for everybody on it,
 // and a user who has changed is served by a model that others have trained.
 //
+// The default is described in docs/algorithms.md, the parts in the files beside this one:
+//   detector=bayes     change_filter.h, belief.h, change_rate.h
+//   hyper=learned      prior_learner.h, change_rate.h
+//   prior=crp|hawkes|friends   model_prior.h
+//   explore=adaptive   exploration.h
+//
+// The presets `paper` and `paper-product` are Li, Wu & Wang, "When and whom to collaborate with in
+// a changing environment: a collaborative dynamic bandit solution", SIGIR 2021, Algorithms 1 and 2.
 // On a visit: draw θ̃ ~ N(μ_z, v²Σ_z) from the user's model z and take the arm with the largest
 // xᵀθ̃. A user without observations in this period draws z from the prior first.
 // On a reward: (1) the observation is bad if a regression over this user's current period alone
@@ -25,10 +33,7 @@ namespace codband {
 // bad, the user has changed: the period is closed, its observations stay with its model, and the
 // next visit starts a new one.
 //
-// Paper: Li, Wu & Wang, "When and whom to collaborate with in a changing environment: a
-// collaborative dynamic bandit solution", SIGIR 2021, Algorithms 1 and 2.
-//
-// Where we differ and why:
+// Where the presets differ from the paper and why:
 // - The prior's draw of a model is counted (n_z += 1) with the first reward of a period, not with
 //   the visit: choosing then changes nothing. With a reward for every visit it is the same; several
 //   visits before the first reward each draw a model, and the first one rewarded counts.
@@ -38,6 +43,7 @@ namespace codband {
 //   neither a Gibbs step nor a detection.
 // - A decision of a period that the user has not come to (the user was forgotten, or an older state
 //   restored) counts for the current period.
+// - The sums of closed periods are rounded to single precision.
 // - Slips of the paper put right: window_detector.h (ε, the Hoeffding bound), likelihood.h (Σ_k).
 // - likelihood=product scores the last `memory` observations of a period, not all of it.
 // - likelihood=joint, the default also of the preset `paper`, scores the whole period exactly, from
@@ -45,16 +51,15 @@ namespace codband {
 //   two tastes apart once they share a model: a new model costs about 100 nats there, more than 70
 //   observations of a taste not far from the other can bring. docs/evaluation.md has the numbers.
 //
-// Symbols: d features; model k has precision Λ_k = λI + S/σ², mean μ_k, covariance Σ_k = Λ_k⁻¹ and
-// counter n_k; D is a user's current period with m observations; z the user's model; α0 the
-// concentration; a, b its Gamma prior; v the scale of the draw.
+// Symbols: d features; model k has precision Λ_k, mean μ_k, covariance Σ_k = Λ_k⁻¹ and counter n_k;
+// D is a user's current period with m observations; z the user's model; α0 the concentration; a, b
+// its Gamma prior; v the scale of the draw.
 //
-// Cost: O(n d + d²) to choose among n arms; to learn O(K d³) with likelihood=joint, O(K·memory·d²)
-// with product, for K models; nothing grows with history or users, but for 8 bytes at each detected
-// change. No allocation but for new users,
+// Cost: docs/algorithms.md; of the presets O(n d + d²) to choose among n arms and to learn O(K d³)
+// with likelihood=joint, O(K·memory·d²) with product, for K models. No allocation but for new users,
 // models, and a user's change.
-// Persisted: the pool, α0, each user's current period, the models of past periods, and the sums of
-// past periods by model (so that a user can be forgotten).
+// Persisted: the pool, all that is learned beside it, each user's current period with its belief
+// and last observations, and the sums of past periods by model (so that a user can be forgotten).
 enum class LikelihoodKind { kJoint, kProduct };
 enum class DetectorKind { kBayes, kWindow, kNone };
 enum class HyperKind { kLearned, kFixed };
