@@ -47,6 +47,13 @@ TEST_P(YardsticksTest, AreWithinTwelvePercent) {
   EXPECT_NEAR(Summarise(played.policies[2]).mean_regret / row.oracle_filter, 1, 0.12);
 }
 
+TEST_P(YardsticksTest, DefaultPaysAtMostAThirdMoreThanTheLimit) {
+  const Comparison played = Play(GetParam(), {"codband", "oracle-greedy", "oracle-filter"});
+  EXPECT_LT(Summarise(played.policies[0]).mean_regret,
+            1.35 * (Summarise(played.policies[1]).mean_regret +
+                    Summarise(played.policies[2]).mean_regret));
+}
+
 INSTANTIATE_TEST_SUITE_P(PaperTable, YardsticksTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return fmt::format("row{}", row.index + 1); });
 

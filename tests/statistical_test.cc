@@ -43,6 +43,19 @@ TEST(StatisticalTest, CoDBandLiesBetweenTheOracleAndTheLearnersThatNeverForget) 
   EXPECT_LT(changes.false_alarms_per_1000(), 1);
 }
 
+TEST(StatisticalTest, DefaultComesCloseToWhatCanBeHadAtAll) {
+  const SyntheticOptions environment{
+      .users = 50, .models = 5, .rounds = 600, .period_min = 150, .period_max = 400};
+  const auto results =
+      Play(environment, {"codband", "codband:paper", "oracle-greedy", "oracle-filter"}, 2);
+  const auto regret = [&](const char* policy) { return Summarise(results.at(policy)).mean_regret; };
+  EXPECT_LT(regret("codband"), 1.35 * (regret("oracle-greedy") + regret("oracle-filter")));
+  EXPECT_LT(2 * regret("codband"), regret("codband:paper"));
+  const ChangeMetrics changes = Summarise(results.at("codband")).changes;
+  EXPECT_EQ(changes.detected, changes.true_changes);
+  EXPECT_LT(changes.false_alarms_per_1000(), 0.2);
+}
+
 TEST(StatisticalTest, SharingPaysInAStationaryPopulation) {
   SyntheticOptions environment = SyntheticOptions::Paper(Setting::kStationary);
   environment.users = 60;

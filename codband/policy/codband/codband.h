@@ -56,10 +56,10 @@ namespace codband {
 // its Gamma prior; v the scale of the draw.
 //
 // Cost: docs/algorithms.md; of the presets O(n d + d²) to choose among n arms and to learn O(K d³)
-// with likelihood=joint, O(K·memory·d²) with product, for K models. No allocation but for new users,
-// models, and a user's change.
-// Persisted: the pool, all that is learned beside it, each user's current period with its belief
-// and last observations, and the sums of past periods by model (so that a user can be forgotten).
+// with likelihood=joint, O(K·memory·d²) with product, for K models. No allocation but for new
+// users, models, and a user's change. Persisted: the pool, all that is learned beside it, each
+// user's current period with its belief and last observations, and the sums of past periods by
+// model (so that a user can be forgotten).
 enum class LikelihoodKind { kJoint, kProduct };
 enum class DetectorKind { kBayes, kWindow, kNone };
 enum class HyperKind { kLearned, kFixed };
