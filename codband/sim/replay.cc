@@ -261,7 +261,7 @@ ReplayRun PlayStream(const RecordedStream& stream, Policy& policy, std::uint64_t
 Result<ReplayComparison> CompareOnStream(const RecordedStream& stream,
                                          const RunnerOptions& options) {
   CODBAND_RETURN_IF_ERROR(options.Validate());
-  const PolicyContext context{.dim = stream.dim};
+  const PolicyContext context{.dim = stream.dim, .friends = options.friends};
   ReplayComparison comparison{
       .checkpoint_events = CheckpointRounds(stream.events.size(), options.checkpoints),
       .policies = {}};

@@ -9,7 +9,7 @@
 
 #include "codband/base/file.h"
 #include "codband/linalg/kernels.h"
-#include "codband/policy/registry.h"
+#include "codband/policy/user_graph.h"
 
 namespace codband {
 namespace {
@@ -266,6 +266,16 @@ TEST(ReplayTest, ResultsDependNeitherOnThreadsNorOnOtherPoliciesNorOnTheNumberOf
   EXPECT_EQ(all.value().checkpoint_events, CheckpointRounds(200, 100));
   EXPECT_NE(all.value().policies[0].runs[0].reward_curve,
             all.value().policies[0].runs[1].reward_curve);
+}
+
+TEST(ReplayTest, PoliciesAreToldWhoIsAFriendOfWhom) {
+  const RecordedStream stream = MakeStream(20);
+  UserGraph friends;
+  friends.Add(0, 1);
+  RunnerOptions options{.policies = {"codband:prior=friends"}};
+  EXPECT_FALSE(CompareOnStream(stream, options).ok());
+  options.friends = &friends;
+  EXPECT_TRUE(CompareOnStream(stream, options).ok());
 }
 
 TEST(ReplayTest, ProgressAddsUpToOne) {
