@@ -165,7 +165,8 @@ PolicyInfo CoDBandInfo() {
 Status CheckCoDBand(const ParamValues& params, const PolicyContext& context) {
   if (params.Word("prior") == "friends" && context.friends == nullptr) {
     return Status::InvalidArgument(
-        "prior=friends needs a user graph (simulate takes one with --friends FILE); without one use "
+        "prior=friends needs a user graph (simulate takes one with --friends FILE); without one "
+        "use "
         "prior=crp");
   }
   if (params.Word("likelihood") == "product" && params.Word("detector") == "bayes") {
