@@ -487,10 +487,11 @@ void CoDBand::Settle(UserRecord& user, ModelId model) {
 
 // How many of the newest observations are after the change: where the new model explains what came
 // after and the old one, learned from what came before alone, what came before. `target` is
-// nullptr for a fresh taste, whose densities the filter has.
+// nullptr for a fresh taste, whose densities the filter has, and before which there is something.
 std::size_t CoDBand::FindChange(const UserRecord& user, const PoolModel* target) {
   reduced_ = pool_.model(pool_.IndexOf(user.current.model).value()).posterior;
-  const std::size_t limit = std::min<std::uint64_t>(user.window.size(), user.current.data.m());
+  const std::size_t limit =
+      std::min<std::uint64_t>(user.window.size(), user.current.data.m() - (target == nullptr));
   Features x;
   x.size = inner_dim();
   double score = 0;
