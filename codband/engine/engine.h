@@ -1,0 +1,225 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/engine/item.h"
+#include "codband/policy/policy.h"
+#include "codband/store/store.h"
+
+namespace codband {
+
+// Whose choice is shown, and whether it is learned from.
+enum class Mode {
+  kOnline,      // the policy's choice is shown and learned from
+  kApprentice,  // the first action on offer (what the product would do anyway) is shown and learned
+                // from
+  kLoggingOnly,  // the first action is shown; nothing is learned
+};
+
+struct EngineOptions {
+  std::string policy = "codband";
+  std::size_t dim = 0;  // features of an item; 0: as the data directory has it, or 32 for a new one
+  std::uint64_t seed = 1;
+  Mode mode = Mode::kOnline;
+  double exploration_floor = 0.01;  // share of decisions that are uniform over the candidates
+  std::int64_t reward_wait_ms = 600'000;
+  std::optional<double> default_reward = 0;  // learned when the wait is over; none: nothing is
+  std::size_t users_in_memory = 100'000;
+  std::size_t checkpoint_events = 20'000;        // at the latest after so many
+  std::int64_t checkpoint_interval_ms = 60'000;  // or so long
+  std::size_t max_queue = 10'000;  // requests waiting to be made durable; more are turned away
+  bool sync = true;                // wait for the disk before acknowledging
+  bool keep_candidates = false;    // pending decisions keep what a decision log needs
+  std::function<std::int64_t()> now_ms;  // the time; the system's if not given
+};
+
+// An action on offer: an item of the catalogue, or one described on the spot.
+struct Candidate {
+  std::string id;
+  std::vector<double> features = {};     // empty: the catalogue's
+  std::vector<NamedFeature> named = {};  // what they were hashed from, if they were
+};
+
+struct RankRequest {
+  std::string event_id = {};  // made up if empty; seeds the draw
+  std::string user;
+  std::vector<Candidate> candidates = {};  // empty: the whole catalogue
+  std::vector<std::string> excluded = {};
+  std::size_t top_k = 0;  // how many to return; 0: all candidates, or 100 of the catalogue
+  bool defer_activation = false;
+  bool explain = false;
+  std::string context = {};  // for the decision log alone
+};
+
+struct RankedItem {
+  std::string id;
+  double probability = 0;  // the chance with which it was, or would have been, chosen
+  double score = 0;        // what the candidates were ordered by
+  double mean = 0;         // expected reward
+  double width = 0;        // its standard deviation
+};
+
+struct Explanation {
+  struct Contribution {
+    std::string feature;  // its name, or its index
+    double value = 0;     // parameter times feature
+  };
+  std::vector<Contribution>
+      contributions;  // of the chosen action, largest first; sum + intercept = mean
+  double intercept = 0;
+  std::uint64_t group_users = 0;         // users who are on the same model now
+  std::uint64_t group_observations = 0;  // rewards that it was learned from
+  std::optional<std::int64_t> last_change_ms;
+};
+
+struct RankReply {
+  std::string event_id;
+  std::string reward_action_id;     // what to show
+  std::vector<RankedItem> ranking;  // the policy's choice first, then by score
+  ModelId model = kNoModel;
+  std::optional<Explanation> explanation;
+};
+
+enum class RewardOutcome {
+  kAccepted,   // durable and learned (or counted, when nothing is to be learned)
+  kDuplicate,  // this event has its reward; nothing is changed
+  kLate,       // the wait was over; nothing is changed
+  kUnknown,    // no such decision
+};
+
+struct RewardReply {
+  RewardOutcome outcome = RewardOutcome::kAccepted;
+  std::uint64_t sequence = 0;  // place in the order of learning; 0 unless accepted and learned
+};
+
+struct Change {
+  std::string user;
+  std::int64_t time_ms = 0;
+  ModelId from = kNoModel;  // kNoModel: the user's first reward
+  ModelId to = kNoModel;
+};
+
+struct UserReport {
+  std::string user;
+  ModelId model = kNoModel;
+  double model_chance = 0;         // how sure
+  std::int64_t since_ms = 0;       // on this taste since: the last change, or the first reward
+  std::uint64_t observations = 0;  // rewards learned from this user in all
+  std::uint64_t period_observations = 0;  // since the last change
+  std::vector<Change> changes;            // oldest first, without the first reward
+};
+
+struct ModelReport {
+  ModelId id = kNoModel;
+  double popularity = 0;      // its share of all periods
+  std::uint64_t users = 0;    // on it now
+  std::uint64_t periods = 0;  // current and past
+  std::uint64_t observations = 0;
+  std::vector<double> parameter;  // d numbers
+  struct Top {
+    std::string name;
+    double weight = 0;
+  };
+  std::vector<Top> items;  // best first: expected reward
+  std::vector<Top> tags;   // of the best 100 items: how many of them have it
+};
+
+// Counters since the start; gauges of now.
+struct EngineStats {
+  std::string policy;
+  std::size_t dim = 0;
+  std::uint64_t ranks = 0;
+  std::uint64_t rewards_accepted = 0, rewards_duplicate = 0, rewards_late = 0, rewards_unknown = 0;
+  std::uint64_t rewards_defaulted = 0;  // learned by the default after the wait
+  std::uint64_t expired = 0;            // wait over without a reward (defaulted ones included)
+  std::uint64_t changes = 0;            // detected
+  std::uint64_t changes_last_hour = 0;
+  std::uint64_t learned = 0;
+  std::uint64_t checkpoints = 0;
+  std::uint64_t committed_sequence = 0, applied_sequence = 0, checkpoint_sequence = 0;
+  std::uint64_t models = 0;
+  std::uint64_t users_in_memory = 0;
+  std::uint64_t users = 0;  // in all
+  std::uint64_t items = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t queue = 0;
+  StoreStats store;
+  std::string last_error;  // of the store, if it is in trouble now
+};
+
+// A decision whose outcome is known, for a decision log.
+struct FinishedDecision {
+  std::string event_id;
+  std::string user;
+  std::int64_t time_ms = 0;  // of the decision
+  double reward = 0;
+  bool defaulted = false;  // no reward came
+  bool learned = true;
+  std::string context;
+  std::string policy;
+  std::size_t chosen = 0;  // index among the candidates
+  struct Candidate {
+    std::string id;
+    double probability = 0;
+    std::vector<float> features;
+  };
+  std::vector<Candidate> candidates;  // as offered
+};
+
+// The recommender: ranks, learns, remembers. Everything acknowledged is durable; see
+// docs/durability.md. Functions may be called from any thread; those with a `done` return at once
+// (Rank after the ranking itself) and call it later, from a thread of the engine, which it must not
+// hold up. Messages of kInvalidArgument start with the field: "value: is nan, expected …".
+class Engine {
+ public:
+  template <typename T>
+  using Done = std::function<void(T)>;
+
+  // Opens the data in the store, or starts afresh: loads the last checkpoint and learns what the
+  // log holds since. `on_finished` (may be empty) is told of every decision whose outcome is known,
+  // from one thread.
+  static Result<std::unique_ptr<Engine>> Open(
+      std::unique_ptr<Store> store, const EngineOptions& options,
+      std::function<void(const FinishedDecision&)> on_finished = {});
+  virtual ~Engine() = default;  // finishes what was accepted, then a checkpoint
+
+  virtual void Rank(RankRequest request, Done<Result<RankReply>> done) = 0;
+  virtual void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) = 0;
+  virtual void Activate(std::string event_id, Done<Status> done) = 0;
+
+  // All of them or none.
+  virtual void PutItems(std::vector<Item> items, Done<Status> done) = 0;
+  virtual void DeleteItem(std::string id, Done<Status> done) = 0;
+  virtual Result<Item> GetItem(const std::string& id) const = 0;
+
+  // Removes all that was learned from the user, and all that is kept of the user.
+  virtual void Forget(std::string user, Done<Status> done) = 0;
+  virtual Result<UserReport> GetUser(const std::string& user) = 0;
+  // Every user on disk and in memory; for export. Visits until false is returned.
+  virtual Status VisitUsers(const std::function<bool(const UserReport&)>& visit) = 0;
+
+  // With their best `top` items and tags; most popular first.
+  virtual std::vector<ModelReport> Models(std::size_t top) = 0;
+  virtual Result<ModelReport> GetModel(ModelId id, std::size_t top) = 0;
+  virtual std::vector<Change> RecentChanges(std::size_t most) = 0;  // newest first
+
+  virtual EngineStats Stats() = 0;
+  virtual std::size_t dim() const = 0;
+
+  // Brings the checkpoint up to date now.
+  virtual Status Checkpoint() = 0;
+  // A copy of this moment into a directory that does not exist yet.
+  virtual Status Backup(const std::filesystem::path& directory) = 0;
+  // Whether what is stored fits together: every user's record can be read and the models add up to
+  // their users. Slow: reads everything.
+  virtual Status Check() = 0;
+};
+
+}  // namespace codband

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "codband/store/store.h"
+
+namespace codband {
+
+struct RocksDbOptions {
+  bool create = true;      // make the directory and the tables if they are not there
+  bool read_only = false;  // for looking at a directory: nothing is changed, not even repaired
+  std::uint64_t cache_bytes = 64 << 20;
+  std::uint64_t write_buffer_bytes = 32 << 20;  // of all tables together
+};
+
+// Opens the tables in `directory`/rocksdb. A write that was cut off by a crash at the end of the
+// write-ahead log is dropped; it had not been acknowledged. kUnavailable: another process has it
+// open. kNotFound: there is nothing and `create` is false. kCorruption: what was written is
+// damaged.
+Result<std::unique_ptr<Store>> OpenRocksDbStore(const std::filesystem::path& directory,
+                                                const RocksDbOptions& options = {});
+
+}  // namespace codband

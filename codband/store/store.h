@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codband/base/status.h"
+
+namespace codband {
+
+// The tables of a data directory. Keys are bytes and ordered bytewise. Numbers are part of the
+// format: append, never renumber.
+enum class Table : std::uint8_t {
+  kMeta = 0,       // the format, the last checkpoint
+  kLog = 1,        // what is to be learned, in order
+  kUsers = 2,      // one record a user, as of the last checkpoint
+  kPending = 3,    // decisions that wait for their reward, by event id
+  kDeadlines = 4,  // when their wait is over, by time and event id
+  kItems = 5,      // the catalogue
+  kChanges = 6,    // when users changed, by user and time
+};
+inline constexpr std::size_t kTableCount = 7;
+
+// Changes that are made together or not at all. Later entries win over earlier ones.
+class StoreBatch {
+ public:
+  enum class Kind : std::uint8_t { kPut, kDelete, kDeleteRange };
+  struct Entry {
+    Kind kind;
+    Table table;
+    std::string key;
+    std::string value;  // kDeleteRange: the end, exclusive
+  };
+
+  void Put(Table table, std::string key, std::string value) {
+    entries_.push_back({Kind::kPut, table, std::move(key), std::move(value)});
+  }
+  void Delete(Table table, std::string key) {
+    entries_.push_back({Kind::kDelete, table, std::move(key), {}});
+  }
+  // All keys in [from, to).
+  void DeleteRange(Table table, std::string from, std::string to) {
+    entries_.push_back({Kind::kDeleteRange, table, std::move(from), std::move(to)});
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool empty() const { return entries_.empty(); }
+  void Clear() { entries_.clear(); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+struct StoreStats {
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t memory_bytes = 0;  // write buffers and caches
+};
+
+// Durable tables in one directory, which one process at a time may have open. All functions may be
+// called from any thread. After an error the tables are as they were before the call.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Makes the changes; returns once they would survive a loss of power (`sync`), or of this
+  // process. kIoError names the path and the reason, such as a full disk; once there is room again,
+  // the next write works.
+  virtual Status Write(const StoreBatch& batch, bool sync) = 0;
+
+  // The same for many megabytes: does not hold up other writers meanwhile. Durable on return. Only
+  // for tables that Write never touches, and no kDeleteRange; the batch is sorted by the store.
+  virtual Status WriteBulk(StoreBatch batch) = 0;
+
+  // kNotFound if there is none.
+  virtual Status Get(Table table, std::string_view key, std::string& value) const = 0;
+
+  // Calls visit(key, value) for the keys in [from, to) in order, of one moment in time, until visit
+  // returns false. An empty `to` means the end of the table.
+  using Visit = std::function<bool(std::string_view key, std::string_view value)>;
+  virtual Status Scan(Table table, std::string_view from, std::string_view to,
+                      const Visit& visit) const = 0;
+
+  // A copy of this moment into `directory`, which must not exist yet, while others go on writing.
+  // It can be opened like the original.
+  virtual Status Backup(const std::filesystem::path& directory) = 0;
+
+  // Reads everything and checks it against its checksums.
+  virtual Status Verify() const = 0;
+
+  virtual StoreStats Stats() const = 0;
+};
+
+}  // namespace codband
