@@ -16,4 +16,10 @@ double Read(clockid_t clock) {
 double ThreadCpuSeconds() { return Read(CLOCK_THREAD_CPUTIME_ID); }
 double WallSeconds() { return Read(CLOCK_MONOTONIC); }
 
+std::int64_t UnixMillis() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 }  // namespace codband

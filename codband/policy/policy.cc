@@ -8,6 +8,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
+#include "codband/policy/streams.h"
 
 namespace codband {
 namespace {
@@ -18,10 +19,43 @@ namespace {
 
 constexpr std::string_view kExpected = "expected a number within ±1e15";
 
+// How often a random choice is repeated to learn its chances.
+constexpr std::size_t kRepeats = 64;
+
 std::size_t FirstOutside(std::span<const double> values) {
   std::size_t i = 0;
   while (i < values.size() && std::abs(values[i]) <= kLargestNumber) ++i;
   return i;
+}
+
+void CheckArms(std::string_view function, std::size_t dim, ArmsView arms) {
+  if (arms.dim != dim) {
+    Reject(function, fmt::format("arms have {} features, expected {}", arms.dim, dim));
+  }
+  if (arms.features.empty()) Reject(function, "arms: none given, expected at least 1");
+  if (arms.features.size() % dim != 0) {
+    Reject(function, fmt::format("arms hold {} numbers, expected a multiple of {}",
+                                 arms.features.size(), dim));
+  }
+  if (!AllWithin(arms.features, kLargestNumber)) {
+    const std::size_t i = FirstOutside(arms.features);
+    Reject(function, fmt::format("feature {} of arm {} is {}, {}", i % dim, i / dim,
+                                 arms.features[i], kExpected));
+  }
+}
+
+void Reset(UserId user, Decision& decision) {
+  decision.user = user;
+  decision.arm = 0;
+  decision.model = kNoModel;
+  decision.period = 0;
+  decision.mean = decision.width = decision.score = 0;
+  decision.propensity = 1;
+}
+
+void TakeFeatures(ArmsView arms, Decision& decision) {
+  const std::span<const double> chosen = arms.arm(decision.arm);
+  decision.features.assign(chosen.begin(), chosen.end());
 }
 
 }  // namespace
@@ -29,34 +63,83 @@ std::size_t FirstOutside(std::span<const double> values) {
 Policy::Policy(std::size_t dim) : dim_(dim) { CODBAND_CHECK(dim > 0 && dim <= kMaxFeatures); }
 
 void Policy::Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
-  if (arms.dim != dim_) {
-    Reject("Choose", fmt::format("arms have {} features, expected {}", arms.dim, dim_));
-  }
-  if (arms.features.empty()) Reject("Choose", "arms: none given, expected at least 1");
-  if (arms.features.size() % dim_ != 0) {
-    Reject("Choose", fmt::format("arms hold {} numbers, expected a multiple of {}",
-                                 arms.features.size(), dim_));
-  }
-  if (!AllWithin(arms.features, kLargestNumber)) {
-    const std::size_t i = FirstOutside(arms.features);
-    Reject("Choose", fmt::format("feature {} of arm {} is {}, {}", i % dim_, i / dim_,
-                                 arms.features[i], kExpected));
-  }
-  decision.user = user;
-  decision.arm = 0;
-  decision.model = kNoModel;
-  decision.period = 0;
-  decision.mean = decision.width = decision.score = 0;
-  decision.propensity = 1;
+  CheckArms("Choose", dim_, arms);
+  Reset(user, decision);
   DoChoose(user, arms, key, decision);
-  const std::span<const double> chosen = arms.arm(decision.arm);
-  decision.features.assign(chosen.begin(), chosen.end());
+  TakeFeatures(arms, decision);
 }
 
 Decision Policy::Choose(UserId user, ArmsView arms, EventKey key) const {
   Decision decision;
   Choose(user, arms, key, decision);
   return decision;
+}
+
+void Policy::Rank(UserId user, ArmsView arms, EventKey key, double floor, Ranking& ranking) const {
+  CheckArms("Rank", dim_, arms);
+  if (!(floor >= 0 && floor <= 1)) {
+    Reject("Rank", fmt::format("floor is {}, expected a number from 0 to 1", floor));
+  }
+  Decision& decision = ranking.decision;
+  Reset(user, decision);
+  ranking.arms.assign(arms.count(), {});
+  ranking.theta.clear();
+  ranking.intercept = 0;
+  ranking.draws = 0;
+  DoRank(user, arms, key, ranking);
+
+  const double uniform = floor / static_cast<double>(arms.count());
+  for (Ranking::Arm& arm : ranking.arms) arm.probability = uniform + (1 - floor) * arm.probability;
+  if (floor > 0) {
+    RandomStream random = StreamFor(key, DrawPurpose::kFloor);
+    if (random.Uniform() < floor) {
+      decision.arm = static_cast<std::uint32_t>(random.Below(arms.count()));
+    }
+  }
+  const Ranking::Arm& chosen = ranking.arms[decision.arm];
+  decision.mean = chosen.mean;
+  decision.width = chosen.width;
+  decision.score = chosen.score;
+  decision.propensity = chosen.probability;
+  TakeFeatures(arms, decision);
+}
+
+void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const {
+  Decision& decision = ranking.decision;
+  Decision alone;
+  // With the same key a random policy draws the same parameter for each arm.
+  const auto score_arms = [&](EventKey draw) {
+    for (std::size_t i = 0; i < arms.count(); ++i) {
+      Reset(user, alone);
+      DoChoose(user, {.features = arms.arm(i), .dim = dim_}, draw, alone);
+      ranking.arms[i] = {.mean = alone.mean, .width = alone.width, .score = alone.score};
+    }
+  };
+  DoChoose(user, arms, key, decision);
+  if (!std::isnan(decision.propensity)) {
+    score_arms(key);
+    const auto others = static_cast<double>(arms.count() - 1);
+    for (Ranking::Arm& arm : ranking.arms) arm.probability = (1 - decision.propensity) / others;
+    ranking.arms[decision.arm].probability = decision.propensity;
+    return;
+  }
+  RandomStream random = StreamFor(key, DrawPurpose::kRepeat);
+  std::vector<double> wins(arms.count());
+  const std::size_t taken = random.Below(kRepeats);
+  EventKey taken_key = key;
+  for (std::size_t i = 0; i < kRepeats; ++i) {
+    const EventKey draw{.seed = key.seed, .event = random()};
+    Reset(user, alone);
+    DoChoose(user, arms, draw, alone);
+    wins[alone.arm] += 1.0 / kRepeats;
+    if (i == taken) {
+      decision = alone;
+      taken_key = draw;
+    }
+  }
+  score_arms(taken_key);
+  for (std::size_t i = 0; i < arms.count(); ++i) ranking.arms[i].probability = wins[i];
+  ranking.draws = kRepeats;
 }
 
 LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key) {

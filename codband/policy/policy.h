@@ -2,13 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/base/random.h"
+#include "codband/base/status.h"
 
 namespace codband {
 
@@ -50,9 +54,51 @@ struct Decision {
   double propensity = 1;
 };
 
+// What a policy makes of every arm on offer, and its choice.
+struct Ranking {
+  struct Arm {
+    double mean = 0;         // expected reward
+    double width = 0;        // standard deviation of that expectation
+    double score = 0;        // what the arms are ordered by
+    double probability = 0;  // the chance with which the arm is chosen in this state
+  };
+  Decision decision;          // the choice; its propensity is the arm's probability
+  std::vector<Arm> arms;      // in the order of the offer
+  std::vector<double> theta;  // the parameter behind the means; empty if there is none
+  double intercept = 0;       // mean = features · theta + intercept
+  std::size_t draws = 0;      // how many draws the probabilities come from; 0: a closed form
+};
+
 // What a policy noticed while learning.
 struct LearnOutcome {
   bool change_detected = false;  // the user's preference is judged to have changed
+  ModelId before = kNoModel;     // where models are shared: the user's model before and after
+  ModelId after = kNoModel;
+};
+
+// One model of preference, for people to look at.
+struct ModelDescription {
+  ModelId id = kNoModel;
+  std::uint64_t periods = 0;  // periods of users, current and past, that it was learned from
+  std::uint64_t users = 0;    // users who are on it now
+  std::uint64_t observations = 0;
+  std::vector<double> theta;
+  double intercept = 0;
+};
+
+// Where a user is.
+struct UserDescription {
+  ModelId model = kNoModel;
+  double chance = 0;               // how sure that is
+  std::uint64_t observations = 0;  // since the last change
+};
+
+// Where the records of users who are not in memory are kept.
+class UserArchive {
+ public:
+  virtual ~UserArchive() = default;
+  // The record of a user, as SaveUser wrote it; false if there is none. From any thread.
+  virtual bool Read(UserId user, std::string& bytes) const = 0;
 };
 
 // A bandit policy: chooses one of the arms for a user, and learns from the reward.
@@ -80,6 +126,13 @@ class Policy {
   void Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const;
   Decision Choose(UserId user, ArmsView arms, EventKey key) const;
 
+  // Chooses like Choose, with what it makes of every arm. A share `floor` of the choices is made
+  // uniformly at random. The probabilities are those that the choice is drawn from, so they are
+  // true whatever they approximate; equal best arms share theirs. For a fixed state they depend on
+  // user, arms and floor alone where a policy says so (codband), in general on the key as well:
+  // given the draws behind them they are true either way. Precondition: 0 ≤ floor ≤ 1.
+  void Rank(UserId user, ArmsView arms, EventKey key, double floor, Ranking& ranking) const;
+
   // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
   // this one was restored from.
   LearnOutcome Learn(const Decision& decision, double reward, EventKey key);
@@ -97,6 +150,37 @@ class Policy {
   virtual void SaveState(ByteWriter& out) const = 0;
   virtual void LoadState(ByteReader& in) = 0;
 
+  // What there is to look at; nothing unless the policy shares models.
+  virtual std::vector<ModelDescription> DescribeModels() const { return {}; }
+  virtual std::optional<UserDescription> DescribeUser(UserId) const { return std::nullopt; }
+
+  // A policy that keeps one record a user can leave the records of users who are away to an
+  // archive; they come back by themselves when they are needed. Others keep everything in memory:
+  // for them SaveShared is all of the state, and the rest does nothing.
+  virtual bool pages_users() const { return false; }
+  // Outlives the policy. The archive holds a record for every user who was saved and left.
+  virtual void SetArchive(const UserArchive*) {}
+  // All state but the users' records.
+  virtual void SaveShared(ByteWriter& out) const { SaveState(out); }
+  virtual void LoadShared(ByteReader& in) { LoadState(in); }
+  // Calls save(user, bytes) with the record of every user who may have changed since UsersSaved(),
+  // in the order of ids. Users who were forgotten are the caller's to remove.
+  using SaveUser = std::function<void(UserId user, std::string bytes)>;
+  virtual void SaveChangedUsers(const SaveUser&) const {}
+  // The archive holds what SaveChangedUsers gave, and no longer those who were forgotten.
+  virtual void UsersSaved() {}
+  // Drops records that have not changed since they were saved, those not used for longest first,
+  // until `most` or none such are left.
+  virtual void LetUsersGo(std::size_t most) { static_cast<void>(most); }
+  virtual std::size_t users_in_memory() const { return 0; }
+  // Whether the shared state adds up to the records of all users; `all` calls its argument for each
+  // until that returns false. kCorruption says what does not fit.
+  using VisitRecord = std::function<bool(UserId user, std::string_view bytes)>;
+  virtual Status CheckUsers(const std::function<Status(const VisitRecord&)>& all) const {
+    static_cast<void>(all);
+    return {};
+  }
+
  protected:
   // Precondition: 0 < dim ≤ kMaxFeatures.
   explicit Policy(std::size_t dim);
@@ -104,6 +188,9 @@ class Policy {
  private:
   // The arguments have been validated; `decision` has its user set and everything else reset.
   virtual void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const = 0;
+  // The same with everything but the floor; `ranking.arms` has a place for each arm. This one asks
+  // DoChoose: for each arm alone, and often, where the choice is random.
+  virtual void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const;
   virtual LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) = 0;
 
   std::size_t dim_;

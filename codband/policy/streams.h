@@ -16,6 +16,9 @@ enum class DrawPurpose : std::uint64_t {
   kPermutation = 6,    // random orders of a series, to judge a CUSUM by
   kExplore = 7,        // whether to explore
   kOthers = 8,         // which other users are resampled, and to which models
+  kFloor = 9,          // whether a choice is uniformly random, and which
+  kRepeat = 10,        // the events of repeated choices
+  kStrategy = 11,      // which of the choices that have a chance is made
 };
 
 inline RandomStream StreamFor(EventKey key, DrawPurpose purpose) {

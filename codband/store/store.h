@@ -15,15 +15,16 @@ namespace codband {
 // The tables of a data directory. Keys are bytes and ordered bytewise. Numbers are part of the
 // format: append, never renumber.
 enum class Table : std::uint8_t {
-  kMeta = 0,       // the format, the last checkpoint
-  kLog = 1,        // what is to be learned, in order
-  kUsers = 2,      // one record a user, as of the last checkpoint
-  kPending = 3,    // decisions that wait for their reward, by event id
-  kDeadlines = 4,  // when their wait is over, by time and event id
-  kItems = 5,      // the catalogue
-  kChanges = 6,    // when users changed, by user and time
+  kMeta = 0,        // what the directory is, who was forgotten lately
+  kLog = 1,         // what is to be learned, in order
+  kUsers = 2,       // what the policy knows of each user, as of the last checkpoint
+  kPending = 3,     // decisions that wait for their reward, by event id
+  kDeadlines = 4,   // when their wait is over, by time and event id
+  kItems = 5,       // the catalogue
+  kPeople = 6,      // name and history of each user, as of the last checkpoint
+  kCheckpoint = 7,  // what all users share, as of the last checkpoint
 };
-inline constexpr std::size_t kTableCount = 7;
+inline constexpr std::size_t kTableCount = 8;
 
 // Changes that are made together or not at all. Later entries win over earlier ones.
 class StoreBatch {

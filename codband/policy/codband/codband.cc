@@ -6,114 +6,30 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "codband/base/check.h"
-#include "codband/linalg/joint_likelihood.h"
-#include "codband/linalg/kernels.h"
-#include "codband/policy/codband/change_filter.h"
-#include "codband/policy/codband/exploration.h"
-#include "codband/policy/codband/likelihood.h"
-#include "codband/policy/codband/model_prior.h"
-#include "codband/policy/codband/prior_learner.h"
-#include "codband/policy/codband/user_record.h"
-#include "codband/policy/scoring.h"
+#include "codband/policy/codband/codband_policy.h"
 #include "codband/policy/streams.h"
-#include "codband/policy/user_table.h"
 
 namespace codband {
 namespace {
 
-// Friends beyond this many do not count: enough to know which models they like.
-constexpr std::size_t kMostFriends = 64;
 // A period is scored as a whole at every observation while it is young: this many observations, or
 // one a feature if that is more. Later each time it has grown by half.
 constexpr std::size_t kYoung = 16;
-
-// Where the young users are, for resampling: the last that came.
-using LatelyYoung = std::array<UserId, 64>;
-
-class CoDBand final : public Policy {
- public:
-  CoDBand(std::size_t dim, const CoDBandOptions& options);
-
-  bool Forget(UserId user) override;
-  std::size_t model_count() const override { return pool_.size(); }
-  void SaveState(ByteWriter& out) const override;
-  void LoadState(ByteReader& in) override;
-
- private:
-  // A feature vector as the models see it, on the stack.
-  struct Features {
-    std::array<double, kMaxDimension> values;
-    std::size_t size;
-    operator std::span<const double>() const { return {values.data(), size}; }
-  };
-
-  void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) override;
-
-  bool bayes() const { return options_.detector == DetectorKind::kBayes; }
-  std::size_t inner_dim() const { return pool_.prior().dim(); }
-  Features Extend(std::span<const double> features) const;
-  UserRecord NewUser() const;
-
-  // The models of the user's friends, on the stack.
-  using FriendModels = std::array<ModelId, kMostFriends>;
-  Visitor MakeVisitor(UserId id, const UserRecord* user, FriendModels& buffer) const;
-  // The prior chances of the pool's models and of a new one for a user.
-  void PriorChances(UserId id, const UserRecord* user, std::vector<double>& out) const;
-  ModelId DrawFirstModel(UserId id, EventKey key) const;
-
-  void LearnLate(UserRecord& user, const Decision& decision, std::span<const double> x,
-                 double reward);
-  void StartPeriod(UserRecord& user, const Decision& decision, EventKey key);
-  bool ReviewDue(const UserRecord& user) const;
-  void ContinueTrial(UserRecord& user, std::span<const double> x, double reward);
-  void Review(UserId id, UserRecord& user, EventKey key);
-  void ResampleModel(UserId id, UserRecord& user, RandomStream& random);
-  bool FollowBelief(UserRecord& user);
-  std::size_t FindChange(const UserRecord& user, const PoolModel* target);
-  bool WholePeriodMoved(const UserRecord& user, const PoolModel& target, std::size_t after);
-  void ClosePeriod(UserRecord& user);
-  void ForgetOldest(UserRecord& user);
-  void Settle(UserRecord& user, ModelId model);
-  void CheckLoadedState(ByteReader& in) const;
-
-  CoDBandOptions options_;
-  std::size_t young_;
-  LinearPrior prior_;
-  ModelPool pool_;
-  std::unique_ptr<Likelihood> likelihood_;
-  WindowDetector detector_;
-  ModelPrior model_prior_;
-  PriorLearner learner_;
-  ChangeRate change_rate_;
-  RewardNoise noise_;
-  double concentration_;
-  LatelyYoung lately_young_{};
-  UserTable<UserRecord> users_;
-
-  // Scratch of learning.
-  std::vector<double> weights_;
-  std::vector<double> chances_;
-  JointLikelihood joint_;
-  ChangeFilter filter_;
-  GaussianPosterior reduced_;  // the user's model without observations that may have left it
-  SufficientStats before_;
-  SufficientStats rounded_;
-};
-
-LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options) {
-  return LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0), options.lambda,
-                                options.sigma * options.sigma);
-}
 
 RecencyClock StartClock(const CoDBandOptions& options) {
   RecencyClock clock;
   if (options.decay > 0) clock.constants[0] = options.decay;
   return clock;
+}
+
+}  // namespace
+
+LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options) {
+  return LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0), options.lambda,
+                                options.sigma * options.sigma);
 }
 
 CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
@@ -130,6 +46,8 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       learner_(prior_.dim(), options.intercept, options.lambda0, options.sigma0),
       change_rate_(options.hazard, options.hyper == HyperKind::kLearned),
       concentration_(options.a / options.b),
+      users_([this] { return NewUser(); }),
+      points_(IntegrationPoints(prior_.dim())),
       joint_(prior_.dim()),
       filter_(prior_.dim(), options.window),
       reduced_(prior_),
@@ -168,8 +86,9 @@ Visitor CoDBand::MakeVisitor(UserId id, const UserRecord* user, FriendModels& bu
   }
   if (options_.model_prior == ModelPriorKind::kFriends && options_.friends != nullptr) {
     std::size_t count = 0;
+    std::optional<UserRecord> scratch;
     for (const UserId friend_id : options_.friends->FriendsOf(id)) {
-      const UserRecord* record = users_.Find(friend_id);
+      const UserRecord* record = users_.Peek(friend_id, scratch);
       if (record == nullptr || !record->has_period()) continue;
       buffer[count++] = record->current.model;
       if (count == buffer.size()) break;
@@ -194,77 +113,12 @@ ModelId CoDBand::DrawFirstModel(UserId id, EventKey key) const {
   return drawn < pool_.size() ? pool_.model(drawn).id : kNoModel;
 }
 
-// θ is the mean over all that the user may be on, or where the arms call for exploration a draw:
-// first of the model, then of its parameter.
-void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
-  thread_local std::vector<double> prior_chances;
-  thread_local std::vector<double> chances;
-  const UserRecord* record = users_.Find(user);
-  if (record != nullptr) decision.period = record->past.closed_count();
-  const bool settled = record != nullptr && record->has_period() && !bayes();
-  if (settled) {
-    chances.assign(pool_.size() + 1, 0.0);
-    chances[pool_.IndexOf(record->current.model).value()] = 1;
-  } else {
-    PriorChances(user, record, prior_chances);
-    chances.resize(pool_.size() + 1);
-    if (record != nullptr && record->has_period()) {
-      record->belief.Expand(pool_, prior_chances, chances);
-    } else {
-      chances = prior_chances;
-    }
-  }
-  const auto posterior = [&](std::size_t k) -> const GaussianPosterior& {
-    return k < pool_.size() ? pool_.model(k).posterior : pool_.prior();
-  };
-
-  std::size_t model = static_cast<std::size_t>(std::ranges::max_element(chances) - chances.begin());
-  double draw_chance = 1;
-  if (options_.explore == ExploreKind::kAdaptive) {
-    draw_chance = ExplorationNeed(posterior(model), arms, options_.intercept);
-  }
-  const bool draw =
-      draw_chance == 1 ||
-      (draw_chance > 0 && StreamFor(key, DrawPurpose::kExplore).Uniform() < draw_chance);
-
-  std::array<double, kMaxDimension> mean_buffer;
-  std::array<double, kMaxDimension> theta_buffer;
-  const std::span<double> mean(mean_buffer.data(), inner_dim());
-  std::span<double> theta = mean;
-  if (draw) {
-    if (!settled) {
-      RandomStream random = StreamFor(key, DrawPurpose::kFirstModel);
-      model = DrawModel(chances, random);
-    }
-    std::ranges::copy(posterior(model).mean(), mean.begin());
-    theta = {theta_buffer.data(), inner_dim()};
-    RandomStream random = StreamFor(key, DrawPurpose::kParameter);
-    posterior(model).Sample(random, options_.v, theta);
-  } else {
-    std::ranges::fill(mean, 0.0);
-    for (std::size_t k = 0; k < chances.size(); ++k) {
-      if (chances[k] > 0) Axpy(chances[k], posterior(k).mean(), mean);
-    }
-  }
-
-  const auto intercept = [&](std::span<const double> parameter) {
-    return options_.intercept ? parameter[dim()] : 0;
-  };
-  decision.model = model < pool_.size() ? pool_.model(model).id : kNoModel;
-  decision.arm = BestArm(theta.first(dim()), arms);
-  const std::span<const double> x = arms.arm(decision.arm);
-  decision.score = Dot(x, theta.first(dim())) + intercept(theta);
-  decision.mean = Dot(x, mean.first(dim())) + intercept(mean);
-  decision.width = std::sqrt(posterior(model).Variance(Extend(x)));
-  if (draw_chance > 0) decision.propensity = std::numeric_limits<double>::quiet_NaN();
-}
-
 LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key) {
-  UserRecord& user = users_.FindOrMake(decision.user, [&] { return NewUser(); });
+  UserRecord& user = users_.FindOrMake(decision.user);
   const Features x = Extend(decision.features);
   if (decision.period < user.past.closed_count()) {
     LearnLate(user, decision, x, reward);
-    return {};
+    return {.before = user.current.model, .after = user.current.model};
   }
 
   noise_.Watch(reward);
@@ -272,6 +126,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (options_.hyper == HyperKind::kLearned && learner_.Observe(pool_, x, reward, prior_)) {
     pool_.SetPrior(prior_);
   }
+  const ModelId before = user.current.model;
   if (!user.has_period()) StartPeriod(user, decision, key);
   Period& period = user.current;
   ContinueTrial(user, x, reward);
@@ -316,7 +171,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     ClosePeriod(user);
     changed = true;
   }
-  return {.change_detected = changed};
+  return {.change_detected = changed, .before = before, .after = user.current.model};
 }
 
 void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey key) {
@@ -326,8 +181,14 @@ void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey k
     model = DrawFirstModel(decision.user, key);
   }
   if (model == kNoModel) model = pool_.Create();
-  user.current.model = model;
+  Move(user, model);
   pool_.AddPeriods(model, 1, user.current.data);  // no data yet: this counts the period
+}
+
+void CoDBand::Move(UserRecord& user, ModelId model) {
+  if (user.has_period()) pool_.CountUser(user.current.model, -1);
+  user.current.model = model;
+  if (user.has_period()) pool_.CountUser(model, 1);
 }
 
 // A reward for a period that was closed in the meantime. If the period is no longer remembered,
@@ -419,7 +280,7 @@ void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
   if (drawn != own && !(is_new && alone)) {
     const ModelId from = period.model;
     if (is_new) chances_.push_back(0);  // the new model gets the chance of a new one
-    period.model = is_new ? pool_.Create() : pool_.model(drawn).id;
+    Move(user, is_new ? pool_.Create() : pool_.model(drawn).id);
     pool_.AddPeriods(period.model, 1, period.data);
     pool_.AddRecency(period.model, period.recency);
     if (!alone) pool_.RemoveRecency(from, period.recency);
@@ -451,8 +312,8 @@ bool CoDBand::FollowBelief(UserRecord& user) {
     pool_.AddPeriods(to, 1, period.data);
     pool_.AddRecency(to, period.recency);
     if (pool_.model(*pool_.IndexOf(from)).periods > 1) pool_.RemoveRecency(from, period.recency);
-    pool_.RemovePeriods(from, 1, period.data);
     Settle(user, to);
+    pool_.RemovePeriods(from, 1, period.data);
     return false;
   }
 
@@ -479,7 +340,7 @@ bool CoDBand::FollowBelief(UserRecord& user) {
 }
 
 void CoDBand::Settle(UserRecord& user, ModelId model) {
-  user.current.model = model;
+  Move(user, model);
   user.belief.Settle(model);
   const std::uint64_t length = user.current.data.m();
   user.next_review = std::max<std::uint64_t>(length + length / 2, young_);
@@ -562,7 +423,7 @@ void CoDBand::ClosePeriod(UserRecord& user) {
   user.past.RecencyOf(model).Add(pool_.clock(), period.recency);
   user.past.Close(model);
   period.Clear();
-  period.model = kNoModel;
+  Move(user, kNoModel);
 }
 
 // Takes the oldest remembered period out of the pool. Where a later one was on the same model, its
@@ -580,131 +441,6 @@ void CoDBand::ForgetOldest(UserRecord& user) {
   user.past.Erase(model);
   pool_.RemovePeriods(model, 1, before_);
 }
-
-bool CoDBand::Forget(UserId id) {
-  UserRecord* user = users_.Find(id);
-  if (user == nullptr) return false;
-  if (user->has_period()) {
-    pool_.RemoveRecency(user->current.model, user->current.recency);
-    pool_.RemovePeriods(user->current.model, 1, user->current.data);
-  }
-  for (const PastPeriods::Entry& entry : user->past.entries()) {
-    entry.data.Read(before_);
-    pool_.RemoveRecency(entry.model, entry.recency);
-    pool_.RemovePeriods(entry.model, user->past.PeriodsOn(entry.model), before_);
-  }
-  users_.Erase(id);
-  std::ranges::replace(lately_young_, id, UserId{0});  // as to begin with
-  if (pool_.size() == 0) {
-    // Nobody is left: as to begin with.
-    prior_ = StartPrior(dim(), options_);
-    change_rate_ = ChangeRate(options_.hazard, options_.hyper == HyperKind::kLearned);
-    model_prior_ = ModelPrior(options_.model_prior, options_.decay == 0);
-    noise_ = RewardNoise();
-    concentration_ = options_.a / options_.b;
-  }
-  if (options_.hyper == HyperKind::kLearned) {
-    learner_.Relearn(pool_, prior_);
-    pool_.SetPrior(prior_);
-  }
-  return true;
-}
-
-void CoDBand::SaveState(ByteWriter& out) const {
-  out.Double(concentration_);
-  out.U8(noise_.clicks() ? 1 : 0);
-  change_rate_.Save(out);
-  learner_.Save(out);
-  out.Double(prior_.noise_variance);
-  out.Doubles(prior_.precision);
-  out.Doubles(prior_.mean);
-  model_prior_.Save(out);
-  for (const UserId user : lately_young_) out.U64(user);
-  pool_.Save(out);
-  users_.Save(out);
-}
-
-void CoDBand::LoadState(ByteReader& in) {
-  concentration_ = in.Double("concentration");
-  if (!(concentration_ > 0)) {
-    in.Fail("concentration", fmt::format("is {}, expected > 0", concentration_));
-  }
-  noise_.set_clicks(in.U8("clicks") != 0);
-  change_rate_.Load(in);
-  learner_.Load(in);
-  LinearPrior prior = prior_;
-  prior.noise_variance = in.Double("noise variance");
-  in.Doubles("prior precision", prior.precision);
-  in.Doubles("prior mean", prior.mean);
-  if (!(prior.noise_variance > 0)) in.Fail("noise variance", "is not positive");
-  for (const double precision : prior.precision) {
-    if (!(precision > 0)) in.Fail("prior precision", "is not positive");
-  }
-  if (!in.ok()) return;
-  prior_ = prior;
-  model_prior_.Load(in);
-  for (UserId& user : lately_young_) user = in.U64("young user");
-  pool_.SetPrior(prior_);  // models are loaded under the prior they were saved with
-  pool_.Load(in);
-  users_.Load(in, [&] { return NewUser(); });
-  if (in.ok()) CheckLoadedState(in);
-}
-
-// What users say of the models they are and were on must add up to what the pool says.
-void CoDBand::CheckLoadedState(ByteReader& in) const {
-  struct Tally {
-    std::uint64_t periods = 0;
-    std::uint64_t observations = 0;
-  };
-  std::map<ModelId, Tally> tallies;
-  users_.ForEach([&](UserId, const UserRecord& user) {
-    const auto count = [&](ModelId model, std::uint64_t periods, std::uint64_t observations) {
-      tallies[model].periods += periods;
-      tallies[model].observations += observations;
-    };
-    const std::uint64_t m = user.current.data.m();
-    if (user.has_period()) count(user.current.model, 1, m);
-    if (user.has_period() == (m == 0))
-      in.Fail("current period", fmt::format("has {} observations", m));
-    if (user.current.paper != nullptr) {
-      const PaperRecord& paper = *user.current.paper;
-      if (paper.own_regression.stats().m() != m || paper.badness.size() > m ||
-          paper.recent.size() != std::min<std::uint64_t>(paper.recent.capacity(), m)) {
-        in.Fail("current period", fmt::format("has {} observations, {} flags and {} recent ones", m,
-                                              paper.badness.size(), paper.recent.size()));
-      }
-    }
-    if (user.window.size() != std::min<std::uint64_t>(user.window.capacity(), m) &&
-        user.window.size() > m) {
-      in.Fail("window of observations",
-              fmt::format("has {}, the period {}", user.window.size(), m));
-    }
-    for (const PastPeriods::Entry& entry : user.past.entries()) {
-      const std::uint64_t periods = user.past.PeriodsOn(entry.model);
-      count(entry.model, periods, entry.data.m());
-      if (periods == 0)
-        in.Fail("closed periods", fmt::format("on model {} do not add up", entry.model));
-    }
-    for (const ModelId model : user.past.models()) {
-      if (std::ranges::find(user.past.entries(), model, &PastPeriods::Entry::model) ==
-          user.past.entries().end()) {
-        in.Fail("closed periods", "lack their observations");
-      }
-    }
-  });
-  for (std::size_t k = 0; k < pool_.size(); ++k) {
-    const PoolModel& model = pool_.model(k);
-    const Tally tally = tallies[model.id];
-    if (tally.periods != model.periods || tally.observations != model.posterior.stats().m()) {
-      in.Fail("model", fmt::format("{} has {} periods and {} observations, its users {} and {}",
-                                   model.id, model.periods, model.posterior.stats().m(),
-                                   tally.periods, tally.observations));
-    }
-  }
-  if (tallies.size() != pool_.size()) in.Fail("users", "are on models that do not exist");
-}
-
-}  // namespace
 
 std::unique_ptr<Policy> MakeCoDBand(std::size_t dim, const CoDBandOptions& options) {
   return std::make_unique<CoDBand>(dim, options);

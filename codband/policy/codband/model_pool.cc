@@ -19,7 +19,7 @@ PoolModel& ModelPool::Get(ModelId id) {
 }
 
 ModelId ModelPool::Create() {
-  models_.push_back({.id = next_id_, .periods = 0, .posterior = prior_});
+  models_.push_back({.id = next_id_, .periods = 0, .users = 0, .posterior = prior_});
   return next_id_++;
 }
 
@@ -47,6 +47,12 @@ void ModelPool::AddRecency(ModelId id, const Recency& recency) {
 
 void ModelPool::RemoveRecency(ModelId id, const Recency& recency) {
   Get(id).recency.Remove(clock_, recency);
+}
+
+void ModelPool::CountUser(ModelId id, int change) {
+  PoolModel& model = Get(id);
+  CODBAND_CHECK(change > 0 || model.users > 0);
+  model.users = change > 0 ? model.users + 1 : model.users - 1;
 }
 
 void ModelPool::Correct(ModelId id, const SufficientStats& from, const SufficientStats& to) {
@@ -79,6 +85,7 @@ void ModelPool::Save(ByteWriter& out) const {
   for (const PoolModel& model : models_) {
     out.U64(model.id);
     out.U64(model.periods);
+    out.U64(model.users);
     model.posterior.Save(out);
     model.recency.Save(out);
   }
@@ -92,8 +99,10 @@ void ModelPool::Load(ByteReader& in) {
   models_.clear();
   total_periods_ = 0;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    PoolModel model{
-        .id = in.U64("model id"), .periods = in.U64("model periods"), .posterior = prior_};
+    PoolModel model{.id = in.U64("model id"),
+                    .periods = in.U64("model periods"),
+                    .users = in.U64("model users"),
+                    .posterior = prior_};
     model.posterior.Load(in);
     model.recency.Load(in);
     if (model.id >= next_id_ || (!models_.empty() && model.id <= models_.back().id)) {

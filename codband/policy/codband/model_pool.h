@@ -19,6 +19,7 @@ namespace codband {
 struct PoolModel {
   ModelId id;
   std::uint64_t periods;        // n_k: how many stationary periods, current or past, are on it
+  std::uint64_t users;          // how many of them are current
   GaussianPosterior posterior;  // from the observations of all those periods
   Recency recency = {};         // of the observations
 };
@@ -61,6 +62,8 @@ class ModelPool {
   // A model without periods is dropped. Precondition: the model exists.
   void AddPeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
   void RemovePeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
+  // A user's current period comes to a model (1) or leaves it (-1): for people to see.
+  void CountUser(ModelId id, int change);
   // Periods that brought `recency` come or leave.
   void AddRecency(ModelId id, const Recency& recency);
   void RemoveRecency(ModelId id, const Recency& recency);
