@@ -37,6 +37,7 @@ struct EngineOptions {
   std::size_t max_queue = 10'000;  // requests waiting to be made durable; more are turned away
   bool sync = true;                // wait for the disk before acknowledging
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
+  bool read_only = false;  // for looking at what is there: ranks and changes are turned away
   std::function<std::int64_t()> now_ms;  // the time; the system's if not given
 };
 

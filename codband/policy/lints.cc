@@ -30,7 +30,8 @@ ParamInfo DrawScaleParam(double default_value) {
           .help = "scale of the Thompson draw: 0 is greedy, 1 the posterior",
           .min = 0,
           .max = 1000,
-          .default_value = default_value};
+          .default_value = default_value,
+          .live = true};
 }
 
 ParamInfo SigmaParam() {

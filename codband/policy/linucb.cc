@@ -27,7 +27,8 @@ ParamInfo AlphaParam(double default_value) {
           .help = "how much uncertainty attracts: the width of the confidence bound",
           .min = 0,
           .max = 1000,
-          .default_value = default_value};
+          .default_value = default_value,
+          .live = true};
 }
 
 ParamInfo LambdaParam(double default_value) {

@@ -121,13 +121,27 @@ std::string_view ParamValues::Word(std::string_view name) const {
   return param->words[Integer(name)];
 }
 
+std::string ParamValues::ValueText(const ParamInfo& param) const {
+  return param.words.empty() ? fmt::format("{}", Number(param.name))
+                             : std::string(Word(param.name));
+}
+
+Status ParamValues::CheckChange(const ParamValues& before) const {
+  for (const ParamInfo& param : info_->params) {
+    if (param.live || Number(param.name) == before.Number(param.name)) continue;
+    return Status::InvalidArgument(
+        fmt::format("policy '{}': {} = {}, but what was learned was learned with {} and cannot go "
+                    "on with another",
+                    info_->name, param.name, ValueText(param), before.ValueText(param)));
+  }
+  return {};
+}
+
 std::string ParamValues::Spec() const {
   std::string spec = info_->name;
   char separator = ':';
   for (const ParamInfo& param : info_->params) {
-    const std::string value =
-        param.words.empty() ? fmt::format("{}", Number(param.name)) : std::string(Word(param.name));
-    spec += fmt::format("{}{}={}", separator, param.name, value);
+    spec += fmt::format("{}{}={}", separator, param.name, ValueText(param));
     separator = ',';
   }
   return spec;

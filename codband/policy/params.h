@@ -40,6 +40,8 @@ struct ParamInfo {
   bool integer = false;
   DefaultFrom default_from = DefaultFrom::kValue;
   std::vector<std::string> words = {};
+  // Whether another value goes on with what was learned under this one.
+  bool live = false;
 
   std::string AllowedText() const;  // "a number from 0 to 100", "one of joint, product"
   std::string DefaultText() const;  // "0.6", "the noise, if known, else 0.1"
@@ -77,6 +79,10 @@ class ParamValues {
   std::size_t Integer(std::string_view name) const;
   std::string_view Word(std::string_view name) const;
 
+  // Whether the state learned under `before`, of the same policy, goes with these: all parameters
+  // but live ones are equal.
+  Status CheckChange(const ParamValues& before) const;
+
   // "name:p1=v1,p2=v2" with every parameter, exactly; parsing it gives the same values again.
   std::string Spec() const;
 
@@ -84,6 +90,7 @@ class ParamValues {
   explicit ParamValues(const PolicyInfo& info) : info_(&info) {}
   Status Set(std::string_view name, std::string_view value);
   const ParamInfo* Find(std::string_view name) const;
+  std::string ValueText(const ParamInfo& param) const;
 
   const PolicyInfo* info_;
   std::map<std::string, double, std::less<>> values_;

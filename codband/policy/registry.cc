@@ -113,6 +113,23 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyCo
   return policy;
 }
 
+Status CheckSpecChange(std::string_view from, std::string_view to, const PolicyContext& context) {
+  const auto before = FindPolicy(from);
+  if (!before.ok()) return before.status();
+  const auto after = FindPolicy(to);
+  if (!after.ok()) return after.status();
+  if (before.value() != after.value()) {
+    return Status::InvalidArgument(
+        fmt::format("policy '{}' cannot go on with what '{}' has learned", after.value()->name,
+                    before.value()->name));
+  }
+  const auto old_params = ParamValues::Parse(*before.value(), SplitSpec(from).second, context);
+  if (!old_params.ok()) return old_params.status();
+  const auto new_params = ParamValues::Parse(*after.value(), SplitSpec(to).second, context);
+  if (!new_params.ok()) return new_params.status();
+  return new_params.value().CheckChange(old_params.value());
+}
+
 std::vector<std::string> SplitPolicyList(std::string_view list) {
   std::vector<std::string> specs;
   while (!list.empty()) {

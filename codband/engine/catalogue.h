@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/engine/item.h"
+#include "codband/policy/policy.h"
+
+namespace codband {
+
+// Whether the item can be stored. kInvalidArgument names the field and what is expected.
+Status CheckItem(const Item& item, std::size_t dim);
+// The same for an id alone, and for features alone; `field` is what the message calls them.
+Status CheckId(std::string_view field, std::string_view id);
+Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim);
+
+// The items that can be recommended, ordered by id; their features lie row after row, so that all
+// can be ranked without a copy. Const functions may run concurrently.
+class Catalogue {
+ public:
+  explicit Catalogue(std::size_t dim) : dim_(dim) {}
+
+  std::size_t size() const { return items_.size(); }
+  const Item& item(std::size_t index) const { return *items_[index]; }
+  // nullptr if there is none.
+  const Item* Find(std::string_view id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+  // All features, in the order of the items.
+  ArmsView arms() const { return {.features = features_, .dim = dim_}; }
+
+  // New items come in, known ones are replaced; the last of equal ids wins. Items are shared with
+  // other catalogues. O(n d) if there are new ones.
+  void Put(std::span<const std::shared_ptr<const Item>> items);
+  // Returns whether there was one. O(n d).
+  bool Erase(std::string_view id);
+
+ private:
+  std::optional<std::size_t> IndexOf(std::string_view id) const;
+
+  std::size_t dim_;
+  std::unordered_map<std::string_view, const Item*> by_id_;  // the keys are the items' own ids
+  std::vector<std::shared_ptr<const Item>> items_;
+  std::vector<double> features_;
+};
+
+}  // namespace codband

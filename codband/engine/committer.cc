@@ -1,0 +1,424 @@
+#include "codband/engine/committer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "codband/base/clock.h"
+
+namespace codband {
+namespace {
+
+constexpr std::string_view kForgottenPrefix = "forgotten/";
+constexpr std::size_t kMostInGroup = 1024;
+constexpr std::size_t kMostExpiredAtOnce = 1000;
+
+std::string ForgottenKey(UserId user) { return std::string(kForgottenPrefix) + NumberKey(user); }
+
+Status Busy(std::string_view why) { return Status(StatusCode::kUnavailable, std::string(why)); }
+
+Status UnknownEvent(const std::string& event_id) {
+  return Status::NotFound(fmt::format("eventId: '{}' is not waiting for anything", event_id));
+}
+
+}  // namespace
+
+// What is about to be written together, and what is to happen once it is.
+struct Committer::Group {
+  StoreBatch batch = {};
+  std::uint64_t sequence;  // of the last log entry
+  std::int64_t now_ms;
+  std::vector<Learner::Entry> entries = {};  // for the learner
+  // What the group makes of decisions; none: deleted.
+  std::unordered_map<std::string, std::optional<PendingDecision>> pending = {};
+  std::unordered_map<UserId, std::int64_t> forgotten = {};
+  std::vector<FinishedDecision> finished = {};
+  std::vector<std::function<void(const Status&)>> after = {};  // told how the write went
+  // For the counters.
+  std::int64_t pending_change = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t defaulted = 0;
+};
+
+Committer::Committer(Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
+                     const EngineOptions& options,
+                     std::function<void(const FinishedDecision&)> on_finished)
+    : store_(store),
+      learner_(learner),
+      catalogue_(catalogue),
+      options_(options),
+      on_finished_(std::move(on_finished)),
+      committed_sequence_(learner.applied_sequence()) {}
+
+Committer::~Committer() { Stop(); }
+
+Result<std::unique_ptr<Committer>> Committer::Open(
+    Store& store, Learner& learner, LeftRight<Catalogue>& catalogue, const EngineOptions& options,
+    std::function<void(const FinishedDecision&)> on_finished) {
+  std::unique_ptr<Committer> committer(
+      new Committer(store, learner, catalogue, options, std::move(on_finished)));
+  CODBAND_RETURN_IF_ERROR(committer->LoadForgotten());
+  std::uint64_t pending = 0;
+  CODBAND_RETURN_IF_ERROR(store.Scan(Table::kDeadlines, {}, {}, [&](auto, auto) {
+    ++pending;
+    return true;
+  }));
+  committer->counters_.pending = pending;
+  return committer;
+}
+
+Status Committer::LoadForgotten() {
+  Status damaged;
+  const std::string from(kForgottenPrefix);
+  const std::string to = from.substr(0, from.size() - 1) + '0';  // the byte after '/'
+  CODBAND_RETURN_IF_ERROR(
+      store_.Scan(Table::kMeta, from, to, [&](std::string_view key, std::string_view value) {
+        const auto user = ReadNumberKey(key.substr(from.size()));
+        const auto time = ReadNumberKey(value);
+        if (!user.ok() || !time.ok()) {
+          damaged = Status::Corruption("the list of forgotten users is damaged");
+          return false;
+        }
+        forgotten_[user.value()] = static_cast<std::int64_t>(time.value());
+        return true;
+      }));
+  return damaged;
+}
+
+void Committer::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Committer::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Committer::Submit(Command command) {
+  std::string_view refusal;
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || !thread_.joinable()) {
+      refusal = "the server is stopping";
+    } else if (queue_.size() >= options_.max_queue) {
+      refusal = "too many requests are waiting to be made durable; try again";
+    } else {
+      was_empty = queue_.empty();
+      queue_.push_back(std::move(command));
+    }
+  }
+  if (!refusal.empty()) {
+    std::visit([&](auto& refused) { refused.done(Busy(refusal)); }, command);
+  } else if (was_empty) {
+    wake_.notify_one();
+  }
+}
+
+std::size_t Committer::queue_length() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
+std::string Committer::last_error() const {
+  const std::lock_guard lock(mutex_);
+  return last_error_;
+}
+
+void Committer::Run() {
+  const double expiry_seconds =
+      std::clamp(static_cast<double>(options_.reward_wait_ms) / 10'000, 0.01, 1.0);
+  bool stopping = false;
+  while (!stopping) {
+    std::vector<Command> commands;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, std::chrono::duration<double>(expiry_seconds),
+                     [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.size() <= kMostInGroup) {
+        commands.swap(queue_);
+      } else {
+        const auto end = queue_.begin() + kMostInGroup;
+        std::move(queue_.begin(), end, std::back_inserter(commands));
+        queue_.erase(queue_.begin(), end);
+      }
+      stopping = stopping_ && commands.empty();
+    }
+    if (!commands.empty()) Commit(std::move(commands));
+    const double now = WallSeconds();
+    if (now - last_expiry_seconds_ >= expiry_seconds) {
+      last_expiry_seconds_ = now;
+      Expire();
+    }
+  }
+}
+
+void Committer::Commit(std::vector<Command> commands) {
+  Group group{.sequence = committed_sequence_, .now_ms = options_.now_ms()};
+  for (Command& command : commands) {
+    std::visit([&](auto& each) { Process(each, group); }, command);
+  }
+  Finish(group);
+}
+
+void Committer::Expire() {
+  std::vector<Deadline> due;
+  const std::int64_t now_ms = options_.now_ms();
+  // An error here is one of the disk; the next write will say so.
+  static_cast<void>(store_.Scan(Table::kDeadlines, {}, Deadline::KeyAfter(now_ms),
+                                [&](std::string_view key, auto) {
+                                  if (auto deadline = Deadline::FromKey(key); deadline.ok()) {
+                                    due.push_back(std::move(deadline).value());
+                                  }
+                                  return due.size() < kMostExpiredAtOnce;
+                                }));
+  Group group{.sequence = committed_sequence_, .now_ms = now_ms};
+  for (const Deadline& deadline : due) ProcessDeadline(deadline, group);
+  // Whoever was forgotten has no decisions left by now.
+  std::erase_if(forgotten_, [&](const auto& entry) {
+    const bool over = entry.second < now_ms - 3 * options_.reward_wait_ms;
+    if (over) group.batch.Delete(Table::kMeta, ForgottenKey(entry.first));
+    return over;
+  });
+  if (!group.batch.empty()) Finish(group);
+}
+
+void Committer::Finish(Group& group) {
+  Status status;
+  if (!group.batch.empty()) status = store_.Write(group.batch, options_.sync);
+  {
+    const std::lock_guard lock(mutex_);
+    last_error_ = status.message();
+  }
+  if (status.ok()) {
+    committed_sequence_ = group.sequence;
+    counters_.pending += group.pending_change;
+    counters_.expired += group.expired;
+    counters_.defaulted += group.defaulted;
+    for (const auto& [user, time_ms] : group.forgotten) forgotten_[user] = time_ms;
+    if (!group.entries.empty()) learner_.Submit(std::move(group.entries));
+  } else {
+    for (const Learner::Entry& entry : group.entries) {
+      if (entry.done) entry.done(status);
+    }
+  }
+  for (const auto& tell : group.after) tell(status);
+  if (status.ok() && on_finished_) {
+    for (const FinishedDecision& decision : group.finished) on_finished_(decision);
+  }
+}
+
+Result<PendingDecision> Committer::FindPending(const std::string& event_id,
+                                               const Group& group) const {
+  PendingDecision pending;
+  if (const auto found = group.pending.find(event_id); found != group.pending.end()) {
+    if (!found->second) return UnknownEvent(event_id);
+    pending = *found->second;
+  } else {
+    std::string bytes;
+    const Status status = store_.Get(Table::kPending, event_id, bytes);
+    if (status.code() == StatusCode::kNotFound) return UnknownEvent(event_id);
+    if (!status.ok()) return status;
+    auto decoded = PendingDecision::Decode(bytes);
+    if (!decoded.ok()) return decoded.status();
+    pending = std::move(decoded).value();
+  }
+  for (const auto* forgotten : {&forgotten_, &group.forgotten}) {
+    const auto found = forgotten->find(pending.decision.user);
+    if (found != forgotten->end() && pending.time_ms <= found->second) {
+      return UnknownEvent(event_id);
+    }
+  }
+  return pending;
+}
+
+void Committer::PutPending(const std::string& event_id, const PendingDecision& pending,
+                           Group& group) {
+  group.batch.Put(Table::kPending, event_id, pending.Encode());
+  group.pending[event_id] = pending;
+}
+
+void Committer::DeletePending(const std::string& event_id, Group& group) {
+  group.batch.Delete(Table::kPending, event_id);
+  group.pending[event_id] = std::nullopt;
+}
+
+void Committer::Process(RankCommand& command, Group& group) {
+  group.after.push_back(std::move(command.done));
+  if (command.known_id) {
+    const auto known = FindPending(command.event_id, group);
+    // A decision that has its outcome keeps it; one that waits is replaced by what was shown last.
+    if (known.ok() && (known.value().state == PendingDecision::State::kRewarded ||
+                       known.value().state == PendingDecision::State::kExpired)) {
+      return;
+    }
+  }
+  const PendingDecision& pending = command.pending;
+  group.batch.Put(Table::kDeadlines,
+                  Deadline{.time_ms = pending.deadline_ms, .event_id = command.event_id}.Key(), {});
+  group.batch.Put(Table::kPending, command.event_id, pending.Encode());
+  if (command.known_id) group.pending[command.event_id] = pending;
+  ++group.pending_change;
+}
+
+void Committer::Process(RewardCommand& command, Group& group) {
+  const auto answer = [&](RewardOutcome outcome, std::atomic<std::uint64_t>& counter) {
+    group.after.push_back(
+        [done = std::move(command.done), outcome, &counter](const Status& status) {
+          if (!status.ok()) return done(status);
+          ++counter;
+          done(RewardReply{.outcome = outcome});
+        });
+  };
+  auto found = FindPending(command.event_id, group);
+  if (!found.ok()) {
+    if (found.status().code() == StatusCode::kNotFound) {
+      return answer(RewardOutcome::kUnknown, counters_.unknown);
+    }
+    group.after.push_back(
+        [done = std::move(command.done), status = found.status()](const Status&) { done(status); });
+    return;
+  }
+  PendingDecision pending = std::move(found).value();
+  if (pending.state == PendingDecision::State::kRewarded) {
+    return answer(RewardOutcome::kDuplicate, counters_.duplicate);
+  }
+  if (pending.state == PendingDecision::State::kExpired || pending.deadline_ms < group.now_ms) {
+    return answer(RewardOutcome::kLate, counters_.late);
+  }
+  // A reward for a decision that was to be activated says that it was shown.
+  PendingDecision rewarded{.state = PendingDecision::State::kRewarded,
+                           .deadline_ms = pending.deadline_ms};
+  PutPending(command.event_id, rewarded, group);
+  if (!pending.learn) {
+    answer(RewardOutcome::kAccepted, counters_.accepted);
+    return Conclude(command.event_id, pending, command.value, false, {}, group);
+  }
+  Conclude(
+      command.event_id, pending, command.value, false,
+      [done = std::move(command.done), sequence = group.sequence + 1, this](const Status& status) {
+        if (!status.ok()) return done(status);
+        ++counters_.accepted;
+        done(RewardReply{.outcome = RewardOutcome::kAccepted, .sequence = sequence});
+      },
+      group);
+}
+
+void Committer::Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
+                         bool defaulted, std::function<void(const Status&)> done, Group& group) {
+  if (pending.learn) {
+    LogRecord record{.kind = LogRecord::Kind::kLearn,
+                     .time_ms = group.now_ms,
+                     .user = pending.user,
+                     .event = HashEvent(event_id),
+                     .reward = reward,
+                     .decision = pending.decision};
+    group.batch.Put(Table::kLog, NumberKey(++group.sequence), record.Encode());
+    group.entries.push_back(
+        {.sequence = group.sequence, .record = std::move(record), .done = std::move(done)});
+  }
+  if (on_finished_) {
+    group.finished.push_back({.event_id = event_id,
+                              .user = pending.user,
+                              .time_ms = pending.time_ms,
+                              .reward = reward,
+                              .defaulted = defaulted,
+                              .learned = pending.learn,
+                              .context = pending.context,
+                              .policy = options_.policy,
+                              .chosen = pending.decision.arm,
+                              .candidates = pending.candidates});
+  }
+}
+
+void Committer::Process(ActivateCommand& command, Group& group) {
+  auto found = FindPending(command.event_id, group);
+  Status status = found.ok() ? Status() : found.status();
+  if (found.ok() && found.value().state == PendingDecision::State::kExpired) {
+    status = UnknownEvent(command.event_id);
+  }
+  if (status.ok() && found.value().state == PendingDecision::State::kDeferred) {
+    PendingDecision pending = std::move(found).value();
+    pending.state = PendingDecision::State::kWaiting;
+    pending.deadline_ms = group.now_ms + options_.reward_wait_ms;
+    const Deadline deadline{.time_ms = pending.deadline_ms, .event_id = command.event_id};
+    group.batch.Put(Table::kDeadlines, deadline.Key(), {});
+    PutPending(command.event_id, pending, group);
+    ++group.pending_change;
+  }
+  group.after.push_back([done = std::move(command.done), status](const Status& written) {
+    done(written.ok() ? status : written);
+  });
+}
+
+void Committer::Process(PutItemsCommand& command, Group& group) {
+  for (const auto& item : command.items) {
+    group.batch.Put(Table::kItems, item->id, EncodeItem(*item));
+  }
+  group.after.push_back([this, items = std::move(command.items),
+                         done = std::move(command.done)](const Status& status) {
+    if (status.ok()) catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items); });
+    done(status);
+  });
+}
+
+void Committer::Process(DeleteItemCommand& command, Group& group) {
+  group.batch.Delete(Table::kItems, command.id);
+  group.after.push_back(
+      [this, id = command.id, done = std::move(command.done)](const Status& status) {
+        if (!status.ok()) return done(status);
+        bool erased = false;
+        catalogue_.Write([&](Catalogue& catalogue) { erased = catalogue.Erase(id); });
+        done(erased ? Status() : Status::NotFound(fmt::format("id: there is no item '{}'", id)));
+      });
+}
+
+void Committer::Process(ForgetCommand& command, Group& group) {
+  const UserId user = HashUser(command.user);
+  LogRecord record{.kind = LogRecord::Kind::kForget,
+                   .time_ms = group.now_ms,
+                   .user = command.user,
+                   .decision = {}};
+  group.batch.Put(Table::kLog, NumberKey(++group.sequence), record.Encode());
+  group.batch.Put(Table::kMeta, ForgottenKey(user),
+                  NumberKey(static_cast<std::uint64_t>(group.now_ms)));
+  group.forgotten[user] = group.now_ms;
+  group.entries.push_back(
+      {.sequence = group.sequence, .record = std::move(record), .done = std::move(command.done)});
+}
+
+void Committer::ProcessDeadline(const Deadline& deadline, Group& group) {
+  group.batch.Delete(Table::kDeadlines, deadline.Key());
+  --group.pending_change;
+  auto found = FindPending(deadline.event_id, group);
+  if (!found.ok()) {
+    if (found.status().code() == StatusCode::kNotFound) DeletePending(deadline.event_id, group);
+    return;
+  }
+  PendingDecision pending = std::move(found).value();
+  if (pending.deadline_ms != deadline.time_ms) return;  // it was given another one
+  if (pending.state != PendingDecision::State::kWaiting) {
+    if (pending.state == PendingDecision::State::kDeferred) ++group.expired;
+    return DeletePending(deadline.event_id, group);
+  }
+  ++group.expired;
+  // Remembered a while longer, to tell a late reward from an unknown one.
+  const PendingDecision expired{.state = PendingDecision::State::kExpired,
+                                .deadline_ms = group.now_ms + options_.reward_wait_ms};
+  PutPending(deadline.event_id, expired, group);
+  const Deadline removal{.time_ms = expired.deadline_ms, .event_id = deadline.event_id};
+  group.batch.Put(Table::kDeadlines, removal.Key(), {});
+  ++group.pending_change;
+  if (!options_.default_reward) return;
+  ++group.defaulted;
+  Conclude(deadline.event_id, pending, *options_.default_reward, true, {}, group);
+}
+
+}  // namespace codband

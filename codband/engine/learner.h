@@ -1,0 +1,149 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "codband/engine/engine.h"
+#include "codband/engine/left_right.h"
+#include "codband/engine/records.h"
+#include "codband/policy/paged_user_table.h"
+#include "codband/policy/policy.h"
+#include "codband/store/store.h"
+
+namespace codband {
+
+// All that has been learned, at one place in the log.
+struct Learned {
+  std::unique_ptr<Policy> policy;
+  PagedUserTable<Person> people;
+  std::deque<Change> recent = {};  // changes, newest last
+  std::uint64_t users = 0;
+  std::uint64_t changes = 0;
+  std::uint64_t sequence = 0;  // of the last log entry in it
+};
+
+// Applies the log, one entry after another, on a thread of its own, and brings checkpoints to the
+// store. What it has learned can be read at any time without waiting for it.
+//
+// State = checkpoint + log since. Applying is a function of the state and the entry alone, so
+// replaying the log after a crash gives the same bits.
+class Learner {
+ public:
+  // Loads the last checkpoint and applies the log since. Starts no thread yet. `store` outlives it.
+  static Result<std::unique_ptr<Learner>> Open(Store& store, const EngineOptions& options,
+                                               std::size_t dim);
+  ~Learner();
+
+  // Begins to apply what is submitted; a read-only engine never calls it.
+  void Start();
+  // Applies what was submitted, makes a checkpoint, ends the thread.
+  void Stop();
+
+  // An entry that is durable in the log. Entries come in the order of their sequence. `done` is
+  // called once readers see it, or if the learner has failed; kNotFound: nothing is known of the
+  // user to be forgotten.
+  struct Entry {
+    std::uint64_t sequence = 0;
+    LogRecord record;
+    std::function<void(const Status&)> done = {};
+  };
+  void Submit(std::vector<Entry> entries);
+
+  // See LeftRight::Read.
+  template <typename Function>
+  decltype(auto) Read(const Function& read) const {
+    return learned_.Read(read);
+  }
+
+  // Makes a checkpoint and waits for it.
+  Status Checkpoint();
+
+  // Records that are not, or not as they are now, in the store, by user: of the policy and of
+  // people. For looking at everything at one moment; waits for the learner to be between entries.
+  struct Unsaved {
+    std::unordered_map<UserId, std::string> users;
+    std::unordered_map<UserId, std::string> people;
+    std::vector<UserId> erased;
+  };
+  Unsaved CollectUnsaved();
+
+  std::uint64_t applied_sequence() const { return applied_sequence_.load(); }
+  std::uint64_t checkpoint_sequence() const { return checkpoint_sequence_.load(); }
+  std::uint64_t checkpoints() const { return checkpoints_.load(); }
+  std::uint64_t ChangesSince(std::int64_t time_ms) const;
+  // What went wrong and still is; empty if nothing.
+  std::string last_error() const;
+
+ private:
+  // The records of users who are not in memory.
+  class StoreArchive final : public UserArchive {
+   public:
+    StoreArchive(const Store& store, Table table) : store_(store), table_(table) {}
+    bool Read(UserId user, std::string& bytes) const override;
+
+   private:
+    const Store& store_;
+    Table table_;
+  };
+  struct Archives {
+    StoreArchive users;
+    StoreArchive people;
+  };
+
+  Learner(Store& store, const EngineOptions& options, std::unique_ptr<Archives> archives,
+          Learned left, Learned right);
+  static Result<Learned> Load(const Archives& archives, const CheckpointRecord* checkpoint,
+                              const std::string& spec, std::size_t dim);
+  Status Replay();
+  void Run();
+  // Applies the entries and tells their owners.
+  void Apply(std::vector<Entry> entries);
+  struct Applied {
+    std::optional<Change> change = {};  // that was detected
+    bool known = true;                  // false: somebody to forget whom nobody knows
+  };
+  Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence) const;
+  void NoteChange(std::int64_t time_ms);
+  bool CheckpointDue() const;
+  Status MakeCheckpoint();
+  // Runs a function on the learner's thread, between entries, and waits for it.
+  void RunBetween(const std::function<void()>& task);
+  void SetError(const std::string& problem);
+
+  Store& store_;
+  EngineOptions options_;
+  std::unique_ptr<Archives> archives_;
+  LeftRight<Learned> learned_;
+
+  // Of the learner's thread.
+  std::vector<UserId> erased_;  // forgotten since the last checkpoint
+  std::uint64_t entries_since_checkpoint_ = 0;
+  double last_checkpoint_seconds_ = 0;
+  bool failed_ = false;  // what was applied is not known; nothing more is
+
+  std::atomic<std::uint64_t> applied_sequence_{0};
+  std::atomic<std::uint64_t> checkpoint_sequence_{0};
+  std::atomic<std::uint64_t> checkpoints_{0};
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::vector<Entry> queue_;
+  std::vector<std::function<void()>> tasks_;
+  bool stopping_ = false;
+  std::string last_error_;
+  std::deque<std::int64_t> change_times_;  // of the last hour or so
+
+  std::thread thread_;
+};
+
+}  // namespace codband

@@ -1,0 +1,290 @@
+#include "codband/engine/records.h"
+
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace codband {
+namespace {
+
+std::uint64_t Hash(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+
+// Reads a record as a whole: every byte is used, or the status says where it went wrong.
+template <typename T, typename Read>
+Result<T> DecodeWith(std::string_view bytes, const Read& read) {
+  ByteReader in(bytes);
+  T record;
+  read(in, record);
+  in.ExpectEnd();
+  if (!in.ok()) return in.status();
+  return record;
+}
+
+void SaveTime(ByteWriter& out, std::int64_t ms) { out.U64(static_cast<std::uint64_t>(ms)); }
+std::int64_t LoadTime(ByteReader& in, std::string_view field) {
+  return static_cast<std::int64_t>(in.U64(field));
+}
+
+void SaveDecision(ByteWriter& out, const Decision& decision) {
+  out.U64(decision.user);
+  out.U32(decision.arm);
+  out.U64(decision.features.size());
+  out.Doubles(decision.features);
+  out.U64(decision.model);
+  out.U32(decision.period);
+  for (const double value : {decision.mean, decision.width, decision.score, decision.propensity}) {
+    out.Double(value);
+  }
+}
+
+void LoadDecision(ByteReader& in, Decision& decision) {
+  decision.user = in.U64("decision's user");
+  decision.arm = in.U32("decision's arm");
+  decision.features.resize(in.Count("number of features", sizeof(double)));
+  in.Doubles("features", decision.features);
+  decision.model = in.U64("decision's model");
+  decision.period = in.U32("decision's period");
+  decision.mean = in.Double("decision's mean");
+  decision.width = in.Double("decision's width");
+  decision.score = in.Double("decision's score");
+  decision.propensity = in.Double("decision's propensity");
+}
+
+template <typename Enum>
+Enum LoadEnum(ByteReader& in, std::string_view field, Enum last) {
+  const std::uint8_t value = in.U8(field);
+  if (value > static_cast<std::uint8_t>(last)) in.Fail(field, fmt::format("is {}", value));
+  return static_cast<Enum>(value);
+}
+
+}  // namespace
+
+std::string NumberKey(std::uint64_t number) {
+  std::string key(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) key[i] = static_cast<char>((number >> (56 - 8 * i)) & 0xff);
+  return key;
+}
+
+Result<std::uint64_t> ReadNumberKey(std::string_view key) {
+  if (key.size() != 8) {
+    return Status::Corruption(fmt::format("a key has {} bytes, expected 8", key.size()));
+  }
+  std::uint64_t number = 0;
+  for (const char byte : key) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+UserId HashUser(std::string_view user) {
+  const std::uint64_t hash = Hash(user);
+  return hash == 0 ? 1 : hash;  // policies take 0 for nobody
+}
+
+std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }
+
+std::string Identity::Encode() const {
+  ByteWriter out;
+  out.U32(kDataFormatVersion);
+  out.U64(dim);
+  SaveTime(out, created_ms);
+  out.String(version);
+  return out.Take();
+}
+
+Result<Identity> Identity::Decode(std::string_view bytes) {
+  return DecodeWith<Identity>(bytes, [](ByteReader& in, Identity& identity) {
+    const std::uint32_t format = in.U32("data format");
+    if (format != kDataFormatVersion) {
+      in.Fail("data format",
+              fmt::format("is {}, this program reads {}", format, kDataFormatVersion));
+    }
+    identity.dim = in.U64("dimension");
+    if (identity.dim == 0 || identity.dim > kMaxFeatures) {
+      in.Fail("dimension", fmt::format("is {}", identity.dim));
+    }
+    identity.created_ms = LoadTime(in, "time of creation");
+    identity.version = in.String("version");
+  });
+}
+
+std::string PendingDecision::Encode() const {
+  ByteWriter out;
+  out.U8(static_cast<std::uint8_t>(state));
+  SaveTime(out, deadline_ms);
+  if (state == State::kRewarded || state == State::kExpired) return out.Take();
+  SaveTime(out, time_ms);
+  out.U8(learn ? 1 : 0);
+  out.String(user);
+  SaveDecision(out, decision);
+  out.String(context);
+  out.U64(candidates.size());
+  for (const FinishedDecision::Candidate& candidate : candidates) {
+    out.String(candidate.id);
+    out.Double(candidate.probability);
+    out.U64(candidate.features.size());
+    out.Floats(candidate.features);
+  }
+  return out.Take();
+}
+
+Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
+  return DecodeWith<PendingDecision>(bytes, [](ByteReader& in, PendingDecision& pending) {
+    pending.state = LoadEnum(in, "state of the decision", State::kExpired);
+    pending.deadline_ms = LoadTime(in, "deadline");
+    if (pending.state == State::kRewarded || pending.state == State::kExpired) return;
+    pending.time_ms = LoadTime(in, "time of the decision");
+    pending.learn = in.U8("whether to learn") != 0;
+    pending.user = in.String("user");
+    LoadDecision(in, pending.decision);
+    pending.context = in.String("context");
+    const std::size_t count = in.Count("number of candidates", 24);
+    for (std::size_t i = 0; i < count && in.ok(); ++i) {
+      FinishedDecision::Candidate& candidate = pending.candidates.emplace_back();
+      candidate.id = in.String("candidate");
+      candidate.probability = in.Double("probability");
+      candidate.features.resize(in.Count("number of features", sizeof(float)));
+      in.Floats("features", candidate.features);
+    }
+  });
+}
+
+std::string Deadline::Key() const {
+  return NumberKey(static_cast<std::uint64_t>(time_ms)) + event_id;
+}
+
+Result<Deadline> Deadline::FromKey(std::string_view key) {
+  const Result<std::uint64_t> time = ReadNumberKey(key.substr(0, 8));
+  if (!time.ok()) return time.status();
+  return Deadline{.time_ms = static_cast<std::int64_t>(time.value()),
+                  .event_id = std::string(key.substr(8))};
+}
+
+std::string Deadline::KeyAfter(std::int64_t time_ms) {
+  return NumberKey(static_cast<std::uint64_t>(time_ms) + 1);
+}
+
+std::string LogRecord::Encode() const {
+  ByteWriter out;
+  out.U8(static_cast<std::uint8_t>(kind));
+  SaveTime(out, time_ms);
+  out.String(user);
+  if (kind == Kind::kForget) return out.Take();
+  out.U64(event);
+  out.Double(reward);
+  SaveDecision(out, decision);
+  return out.Take();
+}
+
+Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
+  return DecodeWith<LogRecord>(bytes, [](ByteReader& in, LogRecord& record) {
+    record.kind = LoadEnum(in, "kind of log entry", Kind::kForget);
+    record.time_ms = LoadTime(in, "time");
+    record.user = in.String("user");
+    if (record.kind == Kind::kForget) return;
+    record.event = in.U64("event");
+    record.reward = in.Double("reward");
+    LoadDecision(in, record.decision);
+  });
+}
+
+void Person::AddMove(const Move& move) {
+  ++change_count;
+  if (moves.size() == kMostChanges) moves.erase(moves.begin());
+  moves.push_back(move);
+}
+
+void Person::Save(ByteWriter& out) const {
+  out.String(name);
+  out.U64(observations);
+  SaveTime(out, first_ms);
+  out.U64(change_count);
+  out.U64(moves.size());
+  for (const Move& move : moves) {
+    SaveTime(out, move.time_ms);
+    out.U64(move.from);
+    out.U64(move.to);
+  }
+}
+
+void Person::Load(ByteReader& in) {
+  name = in.String("name");
+  observations = in.U64("observations");
+  first_ms = LoadTime(in, "time of the first reward");
+  change_count = in.U64("number of changes");
+  const std::size_t count = in.Count("number of remembered changes", 24);
+  moves.clear();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Move& move = moves.emplace_back();
+    move.time_ms = LoadTime(in, "time of a change");
+    move.from = in.U64("model before");
+    move.to = in.U64("model after");
+  }
+}
+
+std::string CheckpointRecord::Encode() const {
+  ByteWriter out;
+  out.String(spec);
+  out.U64(sequence);
+  out.U64(users);
+  out.U64(changes);
+  out.U64(recent.size());
+  for (const Change& change : recent) {
+    out.String(change.user);
+    SaveTime(out, change.time_ms);
+    out.U64(change.from);
+    out.U64(change.to);
+  }
+  out.String(shared);
+  return out.Take();
+}
+
+Result<CheckpointRecord> CheckpointRecord::Decode(std::string_view bytes) {
+  return DecodeWith<CheckpointRecord>(bytes, [](ByteReader& in, CheckpointRecord& record) {
+    record.spec = in.String("policy");
+    record.sequence = in.U64("sequence");
+    record.users = in.U64("number of users");
+    record.changes = in.U64("number of changes");
+    const std::size_t count = in.Count("number of recent changes", 32);
+    for (std::size_t i = 0; i < count && in.ok(); ++i) {
+      Change& change = record.recent.emplace_back();
+      change.user = in.String("user");
+      change.time_ms = LoadTime(in, "time of a change");
+      change.from = in.U64("model before");
+      change.to = in.U64("model after");
+    }
+    record.shared = in.String("shared state");
+  });
+}
+
+std::string EncodeItem(const Item& item) {
+  ByteWriter out;
+  out.String(item.id);
+  out.U64(item.features.size());
+  out.Doubles(item.features);
+  out.U64(item.named.size());
+  for (const NamedFeature& feature : item.named) {
+    out.String(feature.name);
+    out.Double(feature.value);
+  }
+  out.U64(item.tags.size());
+  for (const std::string& tag : item.tags) out.String(tag);
+  return out.Take();
+}
+
+Result<Item> DecodeItem(std::string_view bytes) {
+  return DecodeWith<Item>(bytes, [](ByteReader& in, Item& item) {
+    item.id = in.String("id");
+    item.features.resize(in.Count("number of features", sizeof(double)));
+    in.Doubles("features", item.features);
+    const std::size_t named = in.Count("number of named features", 16);
+    for (std::size_t i = 0; i < named && in.ok(); ++i) {
+      NamedFeature& feature = item.named.emplace_back();
+      feature.name = in.String("name of a feature");
+      feature.value = in.Double("value of a feature");
+    }
+    const std::size_t tags = in.Count("number of tags", 8);
+    for (std::size_t i = 0; i < tags && in.ok(); ++i) item.tags.push_back(in.String("tag"));
+  });
+}
+
+}  // namespace codband

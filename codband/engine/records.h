@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/engine/engine.h"
+#include "codband/policy/policy.h"
+
+namespace codband {
+
+// What the engine keeps in the store, as bytes. Decoding fails with kCorruption on any bytes that
+// were not written by the function beside it; no input can crash it.
+
+// Raised whenever the meaning of any byte changes; old directories are then converted or refused.
+inline constexpr std::uint32_t kDataFormatVersion = 1;
+
+// Keys are ordered as the numbers are.
+std::string NumberKey(std::uint64_t number);
+Result<std::uint64_t> ReadNumberKey(std::string_view key);
+
+// The policy's name for a user: a hash, so that no table of names is needed. Two of a million users
+// share one with a chance of 3 in 100 million.
+UserId HashUser(std::string_view user);
+// What seeds the draws of an event.
+std::uint64_t HashEvent(std::string_view event_id);
+
+// Facts about a data directory that never change.
+struct Identity {
+  std::uint64_t dim = 0;
+  std::int64_t created_ms = 0;
+  std::string version;  // of the program that made it
+
+  static constexpr std::string_view kKey = "identity";
+  std::string Encode() const;
+  static Result<Identity> Decode(std::string_view bytes);
+};
+
+// A decision that was made, and what became of it.
+struct PendingDecision {
+  enum class State : std::uint8_t {
+    kWaiting = 0,
+    kDeferred = 1,  // not shown yet
+    kRewarded = 2,  // only state and deadline matter from here on
+    kExpired = 3,
+  };
+  State state = State::kWaiting;
+  std::int64_t time_ms = 0;
+  std::int64_t deadline_ms = 0;
+  bool learn = true;  // false: only logged
+  std::string user = {};
+  Decision decision = {};
+  // For the decision log; empty unless there is one.
+  std::string context = {};
+  std::vector<FinishedDecision::Candidate> candidates = {};
+
+  std::string Encode() const;
+  static Result<PendingDecision> Decode(std::string_view bytes);
+};
+
+// When a decision's wait is over: the key says all.
+struct Deadline {
+  std::int64_t time_ms = 0;
+  std::string event_id;
+
+  std::string Key() const;
+  static Result<Deadline> FromKey(std::string_view key);
+  // All keys up to and including this time are before it.
+  static std::string KeyAfter(std::int64_t time_ms);
+};
+
+// One entry of the log: something to learn, or somebody to forget.
+struct LogRecord {
+  enum class Kind : std::uint8_t { kLearn = 0, kForget = 1 };
+  Kind kind = Kind::kLearn;
+  std::int64_t time_ms = 0;
+  std::string user;
+  // kLearn:
+  std::uint64_t event = 0;  // HashEvent of its id
+  double reward = 0;
+  Decision decision = {};
+
+  std::string Encode() const;
+  static Result<LogRecord> Decode(std::string_view bytes);
+};
+
+// Who a user is and what happened, beside what the policy knows.
+struct Person {
+  static constexpr std::size_t kMostChanges = 64;  // newest
+
+  std::string name;
+  std::uint64_t observations = 0;
+  std::int64_t first_ms = 0;
+  std::uint64_t change_count = 0;
+  struct Move {
+    std::int64_t time_ms;
+    ModelId from;
+    ModelId to;
+  };
+  std::vector<Move> moves;  // oldest first
+
+  void AddMove(const Move& move);
+  std::int64_t since_ms() const { return moves.empty() ? first_ms : moves.back().time_ms; }
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+};
+
+// What all users share, at a place in the log.
+struct CheckpointRecord {
+  std::string spec;            // of the policy
+  std::uint64_t sequence = 0;  // of the last log entry it contains
+  std::uint64_t users = 0;
+  std::uint64_t changes = 0;
+  std::vector<Change> recent;  // changes, newest last
+  std::string shared;          // Policy::SaveShared
+
+  static constexpr std::string_view kKey = "checkpoint";
+  std::string Encode() const;
+  static Result<CheckpointRecord> Decode(std::string_view bytes);
+};
+
+std::string EncodeItem(const Item& item);
+Result<Item> DecodeItem(std::string_view bytes);
+
+}  // namespace codband
