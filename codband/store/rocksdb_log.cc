@@ -1,0 +1,256 @@
+#include "codband/store/rocksdb_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/crc.hpp>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codband/base/parse.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kBlockBytes = 32 << 10;
+constexpr std::size_t kHeaderBytes = 7;
+
+enum PieceType : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
+
+std::uint32_t LittleEndian(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) {
+    value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
+  }
+  return value;
+}
+
+std::uint32_t MaskedCrc32c(std::string_view bytes) {
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  const std::uint32_t value = crc.checksum();
+  return ((value >> 15) | (value << 17)) + 0xa282ead8U;
+}
+
+struct Piece {
+  std::uint8_t type = 0;
+  std::string_view bytes;
+};
+
+enum class PieceState { kGood, kCut, kDamaged };
+
+// The piece at the front of `block`. kCut: the bytes end before it does.
+PieceState ReadPiece(std::string_view block, Piece& piece) {
+  if (block.size() < kHeaderBytes) return PieceState::kCut;
+  const std::size_t length = LittleEndian(block.substr(4, 2));
+  piece.type = static_cast<std::uint8_t>(block[6]);
+  if (piece.type < kWhole || piece.type > kLast) return PieceState::kDamaged;
+  if (kHeaderBytes + length > block.size()) return PieceState::kCut;
+  piece.bytes = block.substr(kHeaderBytes, length);
+  return MaskedCrc32c(block.substr(6, 1 + length)) == LittleEndian(block.substr(0, 4))
+             ? PieceState::kGood
+             : PieceState::kDamaged;
+}
+
+class LogFile {
+ public:
+  explicit LogFile(int fd) : fd_(fd) {}
+  ~LogFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  int fd() const { return fd_; }
+
+  // The next block; shorter at the end. False on an error.
+  bool Next(std::string& block) {
+    block.resize(kBlockBytes);
+    std::size_t size = 0;
+    while (size < kBlockBytes) {
+      const ssize_t got = ::read(fd_, block.data() + size, kBlockBytes - size);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return false;
+      if (got == 0) break;
+      size += static_cast<std::size_t>(got);
+    }
+    block.resize(size);
+    return true;
+  }
+
+ private:
+  int fd_;
+};
+
+struct LogScan {
+  std::uint64_t good_end = 0;                 // behind the last whole batch before any damage
+  bool any_batch = false;                     // whether there is one
+  bool rest = false;                          // whether there are bytes behind it
+  std::optional<std::uint64_t> batch_behind;  // where a whole batch begins behind damage
+};
+
+// Follows the pieces of batches through the blocks.
+class LogScanner {
+ public:
+  explicit LogScanner(std::uint64_t last_sequence) : last_sequence_(last_sequence) {}
+
+  // Returns false when there is no need to go on.
+  bool Block(std::string_view block, std::uint64_t start) {
+    std::size_t at = 0;
+    const bool at_end = block.size() < kBlockBytes;
+    while (!damaged_) {
+      const std::string_view left = block.substr(at);
+      if (left.size() < kHeaderBytes) {
+        // Too short for a header: zeros up to the end of the block.
+        if (at_end && !left.empty()) scan_.rest = true;
+        return true;
+      }
+      Piece piece;
+      const PieceState state = ReadPiece(left, piece);
+      if (state == PieceState::kCut && at_end) scan_.rest = true;
+      if (state != PieceState::kGood || !Follows(piece.type)) {
+        damaged_ = true;
+        break;
+      }
+      if (piece.type == kWhole || piece.type == kFirst) {
+        if (Sequence(piece.bytes) > last_sequence_) {
+          scan_.rest = true;
+          return false;
+        }
+      }
+      at += kHeaderBytes + piece.bytes.size();
+      in_batch_ = piece.type == kFirst || piece.type == kMiddle;
+      if (!in_batch_) {
+        scan_.good_end = start + at;
+        scan_.any_batch = true;
+      }
+    }
+    scan_.rest = true;
+    // The length of the damaged piece may be wrong, so every byte may be the start of the next.
+    for (; at + kHeaderBytes < block.size(); ++at) {
+      Piece piece;
+      if (ReadPiece(block.substr(at), piece) == PieceState::kGood && !piece.bytes.empty() &&
+          (piece.type == kWhole || piece.type == kFirst)) {
+        scan_.batch_behind = start + at;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  LogScan Finish() {
+    if (in_batch_) scan_.rest = true;
+    return scan_;
+  }
+
+ private:
+  static std::uint64_t Sequence(std::string_view batch) {
+    if (batch.size() < 8) return 0;
+    return LittleEndian(batch.substr(0, 4)) |
+           static_cast<std::uint64_t>(LittleEndian(batch.substr(4, 4))) << 32;
+  }
+
+  bool Follows(std::uint8_t type) const { return (type == kMiddle || type == kLast) == in_batch_; }
+
+  const std::uint64_t last_sequence_;
+  LogScan scan_;
+  bool in_batch_ = false;
+  bool damaged_ = false;
+};
+
+Status FromErrno(std::string_view action, const std::filesystem::path& path) {
+  return Status::IoError(
+      fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
+}
+
+// Nothing if the file is gone: a running process may delete it.
+Result<std::optional<LogScan>> ScanLog(const std::filesystem::path& path,
+                                       std::uint64_t last_sequence) {
+  LogFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0 && errno == ENOENT) return std::optional<LogScan>();
+  if (file.fd() < 0) return FromErrno("open", path);
+  LogScanner scanner(last_sequence);
+  std::string block;
+  std::uint64_t start = 0;
+  do {
+    if (!file.Next(block)) return FromErrno("read", path);
+    if (!scanner.Block(block, start)) break;
+    start += block.size();
+  } while (block.size() == kBlockBytes);
+  return std::optional<LogScan>(scanner.Finish());
+}
+
+// In the order of writing.
+std::vector<std::filesystem::path> Logs(const std::filesystem::path& directory) {
+  std::vector<std::pair<std::uint64_t, std::filesystem::path>> logs;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const auto number = ParseNumber<std::uint64_t>(it->path().stem().string());
+    if (number && it->path().extension() == ".log") logs.emplace_back(*number, it->path());
+  }
+  std::ranges::sort(logs);
+  std::vector<std::filesystem::path> paths;
+  for (auto& [number, path] : logs) paths.push_back(std::move(path));
+  return paths;
+}
+
+}  // namespace
+
+Status CheckLogs(const std::filesystem::path& rocksdb_directory) {
+  std::optional<std::pair<std::filesystem::path, std::uint64_t>> torn;
+  for (const auto& path : Logs(rocksdb_directory)) {
+    const auto result = ScanLog(path, std::numeric_limits<std::uint64_t>::max());
+    if (!result.ok()) return result.status();
+    if (!result.value()) continue;
+    const LogScan& scan = *result.value();
+    if (scan.batch_behind) {
+      return Status::Corruption(
+          fmt::format("{} is damaged at byte {}: whole records follow at byte {}", path.string(),
+                      scan.good_end, *scan.batch_behind));
+    }
+    if (torn && scan.any_batch) {
+      return Status::Corruption(fmt::format("{} is damaged at byte {}: whole records follow in {}",
+                                            torn->first.string(), torn->second, path.string()));
+    }
+    if (scan.rest) torn = {path, scan.good_end};
+  }
+  return {};
+}
+
+Status CutLogs(const std::filesystem::path& rocksdb_directory, std::uint64_t last_sequence) {
+  for (const auto& path : Logs(rocksdb_directory)) {
+    const auto result = ScanLog(path, last_sequence);
+    if (!result.ok()) return result.status();
+    if (!result.value() || !result.value()->rest) continue;
+    if (result.value()->batch_behind) return CheckLogs(rocksdb_directory);
+    LogFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.fd() < 0) return FromErrno("open", path);
+    if (::ftruncate(file.fd(), static_cast<off_t>(result.value()->good_end)) != 0) {
+      return FromErrno("cut", path);
+    }
+    if (::fsync(file.fd()) != 0) return FromErrno("sync", path);
+  }
+  return {};
+}
+
+std::uint64_t LogBytes(const std::filesystem::path& rocksdb_directory) {
+  std::uint64_t bytes = 0;
+  for (const auto& path : Logs(rocksdb_directory)) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace codband

@@ -1,0 +1,167 @@
+#include "codband/store/rocksdb_open.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "codband/base/file.h"
+#include "codband/store/rocksdb_log.h"
+
+namespace codband {
+namespace {
+
+namespace fs = std::filesystem;
+
+// kUnavailable if the status says that somebody has the database open.
+std::optional<Status> HeldByAnother(const rocksdb::Status& status, const fs::path& path) {
+  const std::string reason = status.ToString();
+  const fs::path lock = path / "LOCK";
+  if (!status.IsIOError() || reason.find(lock.string()) == std::string::npos) return std::nullopt;
+  std::string holder;
+  if (reason.find("lock hold by current process") != std::string::npos) {
+    // The lock file must not be opened here: closing it again would release the lock.
+    holder = "this process has it open already";
+  } else if (reason.find("While lock file") != std::string::npos) {
+    holder = "another process has it open";
+    const int fd = ::open(lock.c_str(), O_RDONLY | O_CLOEXEC);
+    struct flock probe {};
+    probe.l_type = F_WRLCK;
+    probe.l_whence = SEEK_SET;
+    if (fd >= 0 && ::fcntl(fd, F_GETLK, &probe) == 0 && probe.l_type != F_UNLCK) {
+      holder = fmt::format("process {} has it open", probe.l_pid);
+    }
+    if (fd >= 0) ::close(fd);
+  } else {
+    return std::nullopt;
+  }
+  return Status(StatusCode::kUnavailable, fmt::format("cannot open {}: {} (it holds the lock {})",
+                                                      path.string(), holder, lock.string()));
+}
+
+Status OpenStatus(const rocksdb::Status& status, const fs::path& path) {
+  if (auto held = HeldByAnother(status, path)) return *held;
+  if (status.IsPathNotFound()) {
+    return Status::Corruption(
+        fmt::format("cannot open {}: a file is missing: {}", path.string(), status.ToString()));
+  }
+  return FromRocksDb(status, "open", path);
+}
+
+// Without CURRENT there is no database. Then only what RocksDB leaves when it is stopped while it
+// makes a new one may be there.
+Status CheckNothingElseThere(const fs::path& path) {
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name == "LOCK" || name == "IDENTITY" || name.starts_with("LOG") ||
+        name == "MANIFEST-000001" || name == "bulk" || name.ends_with(".dbtmp")) {
+      continue;
+    }
+    if (name.ends_with(".sst") || name.ends_with(".log") || name.starts_with("MANIFEST-")) {
+      return Status::Corruption(fmt::format(
+          "cannot open {}: there is {} but the file CURRENT is missing", path.string(), name));
+    }
+    return Status::InvalidArgument(fmt::format(
+        "cannot open {}: it holds {}, which is not a file of a database", path.string(), name));
+  }
+  if (error) {
+    return Status::IoError(fmt::format("cannot list {}: {}", path.string(), error.message()));
+  }
+  return {};
+}
+
+// That the column families are ours, or the beginning of ours.
+Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
+                     const std::vector<std::string>& existing) {
+  for (const std::string& name : existing) {
+    if (std::ranges::none_of(layout.families, [&](const auto& f) { return f.name == name; })) {
+      return Status::InvalidArgument(
+          fmt::format("cannot open {}: it has the column family '{}', so it is of another program "
+                      "or of a newer version",
+                      path.string(), name));
+    }
+  }
+  if (existing.size() > 1) return {};
+  // RocksDB makes "default" first, and we leave it empty.
+  auto database = OpenRocksDb(path, layout, existing, true);
+  if (!database.ok()) return database.status();
+  const std::unique_ptr<rocksdb::Iterator> it(database.value().db->NewIterator({}));
+  it->SeekToFirst();
+  if (it->Valid()) {
+    return Status::InvalidArgument(
+        fmt::format("cannot open {}: it is a RocksDB database of another program", path.string()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status FromRocksDb(const rocksdb::Status& status, std::string_view action, const fs::path& path) {
+  if (status.ok()) return {};
+  StatusCode code = StatusCode::kIoError;
+  if (status.IsCorruption()) code = StatusCode::kCorruption;
+  if (status.IsInvalidArgument()) code = StatusCode::kInvalidArgument;
+  return {code, fmt::format("cannot {} {}: {}", action, path.string(), status.ToString())};
+}
+
+Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& layout,
+                                  const std::vector<std::string>& existing, bool read_only) {
+  rocksdb::DBOptions options = layout.database;
+  RocksDbHandle database;
+  database.listener = std::make_shared<ErrorListener>();
+  options.listeners.push_back(database.listener);
+  options.create_if_missing = !read_only;
+  options.create_missing_column_families = !read_only;
+  // A running process may delete a file that is not open yet.
+  if (read_only) options.max_open_files = -1;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (const auto& family : layout.families) {
+    if (!read_only || std::ranges::find(existing, family.name) != existing.end()) {
+      families.push_back(family);
+    }
+  }
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status =
+      read_only ? rocksdb::DB::OpenForReadOnly(options, path, families, &database.handles, &db)
+                : rocksdb::DB::Open(options, path, families, &database.handles, &db);
+  if (!status.ok()) return OpenStatus(status, path);
+  database.db.reset(db);
+  for (auto* handle : database.handles) {
+    for (std::size_t i = 0; i < kTableCount; ++i) {
+      if (handle->GetName() == TableName(static_cast<Table>(i))) database.tables[i] = handle;
+    }
+  }
+  return database;
+}
+
+Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLayout& layout,
+                                          const RocksDbOptions& options) {
+  std::error_code error;
+  if (!fs::exists(path / "CURRENT", error)) {
+    if (fs::exists(path, error)) CODBAND_RETURN_IF_ERROR(CheckNothingElseThere(path));
+    if (!options.create || options.read_only) {
+      return Status::NotFound(fmt::format("there is no data in {}", path.string()));
+    }
+    CODBAND_RETURN_IF_ERROR(EnsureDirectory(path));
+    return OpenRocksDb(path, layout, {}, false);
+  }
+  std::vector<std::string> existing;
+  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(layout.database, path, &existing);
+  if (!listed.ok()) return OpenStatus(listed, path);
+  CODBAND_RETURN_IF_ERROR(CheckFamilies(path, layout, existing));
+  if (!options.create && !options.read_only && existing.size() < layout.families.size()) {
+    return Status::NotFound(
+        fmt::format("cannot open {}: some tables are missing: it is of an older version, or its "
+                    "making was cut off",
+                    path.string()));
+  }
+  CODBAND_RETURN_IF_ERROR(CheckLogs(path));
+  return OpenRocksDb(path, layout, existing, options.read_only);
+}
+
+}  // namespace codband

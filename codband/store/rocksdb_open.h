@@ -1,0 +1,81 @@
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/store/rocksdb_store.h"
+#include "codband/store/rocksdb_tables.h"
+
+namespace codband {
+
+// Notes what RocksDB stopped for, and keeps it from going on by itself.
+class ErrorListener final : public rocksdb::EventListener {
+ public:
+  bool log_failed() const { return log_failed_; }
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status*) override {
+    using Reason = rocksdb::BackgroundErrorReason;
+    if (reason == Reason::kWriteCallback || reason == Reason::kMemTable) log_failed_ = true;
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+ private:
+  std::atomic<bool> log_failed_ = false;
+};
+
+// An open RocksDB with its handles.
+struct RocksDbHandle {
+  std::unique_ptr<rocksdb::DB> db;
+  std::array<rocksdb::ColumnFamilyHandle*, kTableCount> tables{};  // null: not there (read-only)
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  std::shared_ptr<ErrorListener> listener;
+
+  RocksDbHandle() = default;
+  RocksDbHandle(RocksDbHandle&&) = default;
+  RocksDbHandle& operator=(RocksDbHandle&& other) noexcept {
+    Close();
+    db = std::move(other.db);
+    tables = other.tables;
+    handles = std::move(other.handles);
+    listener = std::move(other.listener);
+    return *this;
+  }
+  ~RocksDbHandle() { Close(); }
+
+  void Close() {
+    if (!db) return;
+    for (auto* handle : handles) static_cast<void>(db->DestroyColumnFamilyHandle(handle));
+    handles.clear();
+    static_cast<void>(db->Close());  // of a log that failed before, it says so again
+    db.reset();
+  }
+};
+
+// What the status means for a caller: "cannot <action> <path>: <reason>".
+Status FromRocksDb(const rocksdb::Status& status, std::string_view action,
+                   const std::filesystem::path& path);
+
+// Opens the database in `path` as it is; makes it, or tables that are missing, unless `read_only`.
+// `existing`: the column families that are there, which matters for reading only.
+Result<RocksDbHandle> OpenRocksDb(const std::filesystem::path& path, const RocksDbLayout& layout,
+                                  const std::vector<std::string>& existing, bool read_only);
+
+// The same after a look at what is there: whether it is ours, and undamaged as far as RocksDB does
+// not look itself. The errors are those of OpenRocksDbStore.
+Result<RocksDbHandle> CheckAndOpenRocksDb(const std::filesystem::path& path,
+                                          const RocksDbLayout& layout,
+                                          const RocksDbOptions& options);
+
+}  // namespace codband

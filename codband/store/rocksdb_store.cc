@@ -1,0 +1,399 @@
+#include "codband/store/rocksdb_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/utilities/checkpoint.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "codband/store/gate.h"
+#include "codband/store/rocksdb_log.h"
+#include "codband/store/rocksdb_open.h"
+#include "codband/store/rocksdb_tables.h"
+
+namespace codband {
+namespace {
+
+namespace fs = std::filesystem;
+using Entry = StoreBatch::Entry;
+
+constexpr const char* kBulkDirectory = "bulk";
+
+rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+Status SyncDirectory(const fs::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = fd >= 0 && ::fsync(fd) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (synced) return {};
+  return Status::IoError(
+      fmt::format("cannot sync directory {}: {}", directory.string(), std::strerror(error)));
+}
+
+// Removes what it names on the way out.
+class Leftovers {
+ public:
+  ~Leftovers() {
+    for (const fs::path& path : paths_) {
+      std::error_code ignored;
+      fs::remove_all(path, ignored);
+    }
+  }
+  Leftovers() = default;
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
+
+  void Add(fs::path path) { paths_.push_back(std::move(path)); }
+  void Keep() { paths_.clear(); }
+
+ private:
+  std::vector<fs::path> paths_;
+};
+
+class RocksDbStore final : public Store {
+ public:
+  RocksDbStore(fs::path path, RocksDbLayout layout, bool read_only, RocksDbHandle database)
+      : path_(std::move(path)),
+        layout_(std::move(layout)),
+        read_only_(read_only),
+        database_(std::move(database)) {}
+
+  Status Write(const StoreBatch& batch, bool sync) override;
+  Status WriteBulk(StoreBatch batch) override;
+  Status Get(Table table, std::string_view key, std::string& value) const override;
+  Status Scan(Table table, std::string_view from, std::string_view to,
+              const Visit& visit) const override;
+  Status Backup(const fs::path& directory) override;
+  Status Verify() const override;
+  StoreStats Stats() const override;
+
+ private:
+  rocksdb::ColumnFamilyHandle* Handle(Table table) const {
+    return database_.tables.at(static_cast<std::size_t>(table));
+  }
+  template <typename Operation>
+  Status Change(const Operation& operation);
+  bool Recover(std::uint64_t generation);
+  bool HasRoom() const;
+  bool Reopen();
+  rocksdb::Status MakeTableFile(std::span<const Entry* const> entries, const fs::path& file) const;
+  rocksdb::Status Ingest(std::span<const Entry* const> sorted);
+  Status CopyTo(const fs::path& directory);
+
+  const fs::path path_;
+  const RocksDbLayout layout_;
+  const bool read_only_;
+
+  Gate gate_;  // alone: to replace what follows
+  RocksDbHandle database_;
+  std::uint64_t generation_ = 0;             // counts the recoveries
+  std::uint64_t acknowledged_sequence_ = 0;  // while the database is closed
+  Status trouble_;                           // why it is closed, or open for reading only
+
+  std::mutex bulk_mutex_;  // a backup has a bulk write as a whole or not at all
+  std::atomic<std::uint64_t> next_bulk_ = 0;
+};
+
+// Makes a change; if RocksDB has stopped because of an error of the disk, gets it going again when
+// that is possible, and tries once more.
+template <typename Operation>
+Status RocksDbStore::Change(const Operation& operation) {
+  if (read_only_) {
+    return Status::InvalidArgument(fmt::format("{} is open for reading only", path_.string()));
+  }
+  std::uint64_t generation = 0;
+  const auto attempt = [&]() -> Status {
+    const Gate::Shared shared(gate_);
+    generation = generation_;
+    if (!trouble_.ok()) return trouble_;
+    return FromRocksDb(operation(), "write to", path_);
+  };
+  Status status = attempt();
+  if (status.code() == StatusCode::kIoError && Recover(generation)) status = attempt();
+  return status;
+}
+
+// Whether it is worth trying again.
+bool RocksDbStore::Recover(std::uint64_t generation) {
+  // From inside a scan's visitor: the scan needs the database as it is.
+  if (gate_.IsInside()) return false;
+  const Gate::Alone alone(gate_);
+  if (generation_ != generation) return true;
+  const bool stopped_by_log = trouble_.ok() && database_.listener->log_failed();
+  if (stopped_by_log) {
+    // At once, not only when there is room again: the process may be stopped before that.
+    const Status cut = CutLogs(path_, database_.db->GetLatestSequenceNumber());
+    if (!cut.ok()) return false;
+  }
+  if (!HasRoom()) return false;
+  // Resume would append what is left of the failed batch to the log before it starts a new one. If
+  // it was not the log that failed, it is the better way: it knows what became of the other files.
+  const bool resumed = trouble_.ok() && !stopped_by_log && database_.db->Resume().ok();
+  if (!resumed && !Reopen()) return false;
+  ++generation_;
+  return true;
+}
+
+// For the table files of what is only in the logs and in memory.
+bool RocksDbStore::HasRoom() const {
+  constexpr std::uint64_t kMarginBytes = 1 << 20;
+  struct statvfs disk {};
+  if (::statvfs(path_.c_str(), &disk) != 0) return false;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize > LogBytes(path_) + kMarginBytes;
+}
+
+// For reading only if that is all that can be had.
+bool RocksDbStore::Reopen() {
+  if (database_.db) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
+  database_.Close();
+  // Again: closing sets the length of the log to what RocksDB believes it has written.
+  trouble_ = CutLogs(path_, acknowledged_sequence_);
+  if (!trouble_.ok()) return false;
+  std::vector<std::string> families;
+  for (const auto& family : layout_.families) families.push_back(family.name);
+  auto database = OpenRocksDb(path_, layout_, families, false);
+  if (!database.ok()) {
+    trouble_ = database.status();
+    database = OpenRocksDb(path_, layout_, families, true);
+  }
+  if (database.ok()) database_ = std::move(database).value();
+  return trouble_.ok();
+}
+
+Status RocksDbStore::Write(const StoreBatch& batch, bool sync) {
+  if (batch.empty()) return {};
+  return Change([&] {
+    rocksdb::WriteBatch changes;
+    rocksdb::Status status;
+    for (const Entry& entry : batch.entries()) {
+      switch (entry.kind) {
+        case StoreBatch::Kind::kPut:
+          status = changes.Put(Handle(entry.table), entry.key, entry.value);
+          break;
+        case StoreBatch::Kind::kDelete:
+          status = changes.Delete(Handle(entry.table), entry.key);
+          break;
+        case StoreBatch::Kind::kDeleteRange:
+          // RocksDB takes an end before the start for an error; there is just nothing in between.
+          if (entry.key < entry.value) {
+            status = changes.DeleteRange(Handle(entry.table), entry.key, entry.value);
+          }
+          break;
+      }
+      if (!status.ok()) return status;
+    }
+    rocksdb::WriteOptions options;
+    options.sync = sync;
+    return database_.db->Write(options, &changes);
+  });
+}
+
+Status RocksDbStore::WriteBulk(StoreBatch batch) {
+  std::vector<const Entry*> sorted;
+  sorted.reserve(batch.entries().size());
+  for (const Entry& entry : batch.entries()) {
+    if (entry.kind == StoreBatch::Kind::kDeleteRange) {
+      return Status::InvalidArgument("[Store::WriteBulk] kDeleteRange is for Write alone");
+    }
+    sorted.push_back(&entry);
+  }
+  if (sorted.empty()) return {};
+  const auto place = [](const Entry* entry) { return std::tie(entry->table, entry->key); };
+  std::ranges::stable_sort(sorted, {}, place);
+  // Of equal keys the last stays: they are in the order in which they came.
+  const auto kept =
+      std::unique(sorted.rbegin(), sorted.rend(),
+                  [&](const Entry* a, const Entry* b) { return place(a) == place(b); });
+  sorted.erase(sorted.begin(), kept.base());
+  return Change([&] { return Ingest(sorted); });
+}
+
+rocksdb::Status RocksDbStore::MakeTableFile(std::span<const Entry* const> entries,
+                                            const fs::path& file) const {
+  const Table table = entries.front()->table;
+  const auto& family = layout_.families.at(1 + static_cast<std::size_t>(table));
+  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(),
+                                rocksdb::Options(layout_.database, family.options), Handle(table));
+  rocksdb::Status status = writer.Open(file);
+  for (const Entry* entry : entries) {
+    if (!status.ok()) return status;
+    status = entry->kind == StoreBatch::Kind::kPut ? writer.Put(entry->key, entry->value)
+                                                   : writer.Delete(entry->key);
+  }
+  return status.ok() ? writer.Finish() : status;
+}
+
+rocksdb::Status RocksDbStore::Ingest(std::span<const Entry* const> sorted) {
+  Leftovers files;
+  const fs::path directory = path_ / kBulkDirectory;
+  std::error_code ignored;  // opening the first file says what is wrong
+  fs::create_directory(directory, ignored);
+  const std::uint64_t number = next_bulk_++;
+  std::vector<rocksdb::IngestExternalFileArg> arguments;
+  while (!sorted.empty()) {
+    const Table table = sorted.front()->table;
+    const auto end =
+        std::ranges::find_if(sorted, [&](const Entry* e) { return e->table != table; });
+    const auto count = static_cast<std::size_t>(end - sorted.begin());
+    const fs::path file = directory / fmt::format("{}-{}.sst", number, TableName(table));
+    files.Add(file);
+    const rocksdb::Status status = MakeTableFile(sorted.first(count), file);
+    if (!status.ok()) return status;
+    sorted = sorted.subspan(count);
+
+    auto& argument = arguments.emplace_back();
+    argument.column_family = Handle(table);
+    argument.external_files = {file};
+    argument.options.move_files = true;
+    argument.options.failed_move_fall_back_to_copy = true;
+    argument.options.write_global_seqno = false;
+  }
+  const std::lock_guard no_backup(bulk_mutex_);
+  // What was written before must not be lost by a crash that this survives.
+  const rocksdb::Status synced = database_.db->SyncWAL();
+  return synced.ok() ? database_.db->IngestExternalFiles(arguments) : synced;
+}
+
+Status RocksDbStore::Get(Table table, std::string_view key, std::string& value) const {
+  const Gate::Shared shared(gate_);
+  if (!database_.db) return trouble_;
+  rocksdb::Status status = rocksdb::Status::NotFound();
+  rocksdb::PinnableSlice found;
+  if (Handle(table) != nullptr) {
+    status = database_.db->Get(rocksdb::ReadOptions(), Handle(table), ToSlice(key), &found);
+  }
+  if (status.IsNotFound())
+    return Status::NotFound(fmt::format("no such key in {}", TableName(table)));
+  if (status.ok()) value.assign(found.data(), found.size());
+  return FromRocksDb(status, "read from", path_);
+}
+
+Status RocksDbStore::Scan(Table table, std::string_view from, std::string_view to,
+                          const Visit& visit) const {
+  const Gate::Shared shared(gate_);
+  if (!database_.db) return trouble_;
+  if (Handle(table) == nullptr || (!to.empty() && to <= from)) return {};
+  rocksdb::ReadOptions options;
+  const rocksdb::Slice bound = ToSlice(to);
+  if (!to.empty()) options.iterate_upper_bound = &bound;
+  const std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(options, Handle(table)));
+  for (it->Seek(ToSlice(from)); it->Valid(); it->Next()) {
+    if (!visit(ToView(it->key()), ToView(it->value()))) return {};
+  }
+  return FromRocksDb(it->status(), "read from", path_);
+}
+
+Status RocksDbStore::Backup(const fs::path& directory) {
+  const auto taken = [](const fs::path& path) {
+    return Status::InvalidArgument(fmt::format("cannot back up to {}: it exists", path.string()));
+  };
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(directory, error))) return taken(directory);
+  // Under another name until it is whole: half a copy must not be taken for one.
+  const fs::path target = directory.has_filename() ? directory : directory.parent_path();
+  fs::path partial = target;
+  partial += ".partial";
+  const fs::path parent = fs::absolute(target, error).parent_path();
+  fs::create_directories(parent, error);
+  if (!error && !fs::create_directory(partial, error) && !error) return taken(partial);
+  if (error) {
+    return Status::IoError(
+        fmt::format("cannot create directory {}: {}", partial.string(), error.message()));
+  }
+  Leftovers leftovers;
+  leftovers.Add(partial);
+  CODBAND_RETURN_IF_ERROR(CopyTo(partial));
+  CODBAND_RETURN_IF_ERROR(SyncDirectory(partial));
+  if (::rename(partial.c_str(), target.c_str()) != 0) {
+    return Status::IoError(fmt::format("cannot rename {} to {}: {}", partial.string(),
+                                       target.string(), std::strerror(errno)));
+  }
+  leftovers.Keep();
+  return SyncDirectory(parent);
+}
+
+Status RocksDbStore::CopyTo(const fs::path& directory) {
+  const Gate::Shared shared(gate_);
+  if (!database_.db) return trouble_;
+  rocksdb::Checkpoint* checkpoint = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(database_.db.get(), &checkpoint);
+  const std::unique_ptr<rocksdb::Checkpoint> owned(checkpoint);
+  if (status.ok()) {
+    const std::lock_guard no_bulk(bulk_mutex_);
+    // Never flushes first: the copy has the logs.
+    constexpr std::uint64_t kNeverFlush = std::numeric_limits<std::uint64_t>::max();
+    status = checkpoint->CreateCheckpoint(directory / path_.filename(), kNeverFlush);
+  }
+  return FromRocksDb(status, fmt::format("back up {} to", path_.string()), directory);
+}
+
+Status RocksDbStore::Verify() const {
+  const Gate::Shared shared(gate_);
+  if (!database_.db) return trouble_;
+  CODBAND_RETURN_IF_ERROR(CheckLogs(path_));
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  CODBAND_RETURN_IF_ERROR(FromRocksDb(database_.db->VerifyChecksum(options), "verify", path_));
+  for (auto* table : database_.tables) {
+    if (table == nullptr) continue;
+    const std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(options, table));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) continue;
+    CODBAND_RETURN_IF_ERROR(FromRocksDb(it->status(), "verify", path_));
+  }
+  return {};
+}
+
+StoreStats RocksDbStore::Stats() const {
+  const Gate::Shared shared(gate_);
+  StoreStats stats;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(path_, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;
+    const auto size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
+    if (!gone) stats.disk_bytes += size;
+  }
+  stats.memory_bytes = layout_.cache->GetUsage();
+  return stats;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
+                                                const RocksDbOptions& options) {
+  const fs::path path = directory / "rocksdb";
+  RocksDbLayout layout = MakeRocksDbLayout(options.cache_bytes, options.write_buffer_bytes);
+  auto database = CheckAndOpenRocksDb(path, layout, options);
+  // A running process may replace files while they are looked at.
+  for (int i = 0; i < 10 && options.read_only && !database.ok(); ++i) {
+    if (database.status().code() == StatusCode::kNotFound) break;
+    database = CheckAndOpenRocksDb(path, layout, options);
+  }
+  if (!database.ok()) return database.status();
+  if (!options.read_only) {
+    // Files of a bulk write that was cut off.
+    std::error_code ignored;
+    fs::remove_all(path / kBulkDirectory, ignored);
+  }
+  return std::unique_ptr<Store>(std::make_unique<RocksDbStore>(
+      path, std::move(layout), options.read_only, std::move(database).value()));
+}
+
+}  // namespace codband

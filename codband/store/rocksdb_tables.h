@@ -1,0 +1,31 @@
+#pragma once
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codband/store/store.h"
+
+namespace codband {
+
+// How the tables are laid out in RocksDB: one column family a table, all within one budget of
+// memory. RocksDB's own column family "default" stays empty.
+struct RocksDbLayout {
+  rocksdb::DBOptions database;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;  // "default", then by Table
+  std::shared_ptr<rocksdb::Cache> cache;                  // write buffers are charged to it
+};
+
+// The column family's name: "meta", "log", …. Part of the format.
+const char* TableName(Table table);
+
+// `cache_bytes` for blocks, indices and filters, `write_buffer_bytes` for what is not yet in table
+// files: of all tables together.
+RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_buffer_bytes);
+
+}  // namespace codband
