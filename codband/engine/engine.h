@@ -38,7 +38,7 @@ struct EngineOptions {
   bool sync = true;                // wait for the disk before acknowledging
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
   bool read_only = false;  // for looking at what is there: ranks and changes are turned away
-  std::function<std::int64_t()> now_ms;  // the time; the system's if not given
+  std::function<std::int64_t()> now_ms = {};  // the time; the system's if not given
 };
 
 // An action on offer: an item of the catalogue, or one described on the spot.

@@ -90,15 +90,15 @@ TEST_F(RocksDbStoreTest, DeleteRangeLeavesItsEndAndOtherTables) {
 TEST_F(RocksDbStoreTest, ScanGoesFromInclusiveToExclusive) {
   auto store = Open();
   for (const char* key : {"a", "b", "c", "d"}) {
-    ASSERT_TRUE(Put(*store, Table::kChanges, key, "").ok());
+    ASSERT_TRUE(Put(*store, Table::kItems, key, "").ok());
   }
-  EXPECT_EQ(All(*store, Table::kChanges, "b", "d"), (Content{{"b", ""}, {"c", ""}}));
-  EXPECT_EQ(All(*store, Table::kChanges, "bb"), (Content{{"c", ""}, {"d", ""}}));
-  EXPECT_EQ(All(*store, Table::kChanges, "b", "b"), Content{});
-  EXPECT_EQ(All(*store, Table::kChanges, "d", "a"), Content{});
+  EXPECT_EQ(All(*store, Table::kItems, "b", "d"), (Content{{"b", ""}, {"c", ""}}));
+  EXPECT_EQ(All(*store, Table::kItems, "bb"), (Content{{"c", ""}, {"d", ""}}));
+  EXPECT_EQ(All(*store, Table::kItems, "b", "b"), Content{});
+  EXPECT_EQ(All(*store, Table::kItems, "d", "a"), Content{});
   std::vector<std::string> seen;
   ASSERT_TRUE(store
-                  ->Scan(Table::kChanges, "", "",
+                  ->Scan(Table::kItems, "", "",
                          [&](auto key, auto) {
                            seen.emplace_back(key);
                            return key < "b";

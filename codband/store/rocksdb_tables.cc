@@ -13,7 +13,7 @@ namespace codband {
 namespace {
 
 constexpr std::array<const char*, kTableCount> kTableNames = {
-    "meta", "log", "users", "pending", "deadlines", "items", "changes"};
+    "meta", "log", "users", "pending", "deadlines", "items", "people", "checkpoint"};
 
 rocksdb::DBOptions DatabaseOptions(std::uint64_t write_buffer_bytes,
                                    const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -53,7 +53,9 @@ bool IsQueue(Table table) {
 }
 
 // Most lookups are for keys that may not exist.
-bool NeedsFilter(Table table) { return table == Table::kPending || table == Table::kUsers; }
+bool NeedsFilter(Table table) {
+  return table == Table::kPending || table == Table::kUsers || table == Table::kPeople;
+}
 
 rocksdb::ColumnFamilyOptions FamilyOptions(std::uint64_t write_buffer_bytes,
                                            const std::shared_ptr<rocksdb::Cache>& cache) {

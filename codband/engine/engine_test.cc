@@ -1,0 +1,479 @@
+#include "codband/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "codband/base/random.h"
+#include "codband/engine/engine_testing.h"
+
+namespace codband {
+namespace {
+
+std::vector<Item> ThreeItems() {
+  return {{.id = "a", .features = {1, 0, 0}, .named = {}, .tags = {"rock", "loud"}},
+          {.id = "b", .features = {0, 1, 0}, .named = {}, .tags = {"jazz"}},
+          {.id = "c", .features = {0, 0, 1}, .named = {}, .tags = {"rock"}}};
+}
+
+// One visit of a user who likes the item `liked` and nothing else. Returns the event id.
+std::string Visit(EngineBox& box, const std::string& user, const std::string& liked, int event) {
+  const std::string event_id = user + "-" + std::to_string(event);
+  const auto reply = box.Rank({.event_id = event_id, .user = user});
+  EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+  const auto reward = box.Reward(event_id, reply.value().reward_action_id == liked ? 1.0 : 0.0);
+  EXPECT_TRUE(reward.ok()) << reward.status().ToString();
+  EXPECT_EQ(reward.value().outcome, RewardOutcome::kAccepted);
+  return event_id;
+}
+
+// A population in which even users like a, odd ones b, until they swap.
+void Play(EngineBox& box, int from, int to, int users = 6) {
+  for (int round = from; round < to; ++round) {
+    for (int user = 0; user < users; ++user) {
+      const bool likes_a = (user % 2 == 0) == (round < 60 || user > 1);
+      Visit(box, "user" + std::to_string(user), likes_a ? "a" : "b", round);
+    }
+  }
+}
+
+TEST(EngineTest, LearnsWhatUsersLikeAndSaysSo) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 40);
+  const auto even = box.Rank({.event_id = "x1", .user = "user0"});
+  const auto odd = box.Rank({.event_id = "x1", .user = "user1"});
+  ASSERT_TRUE(even.ok() && odd.ok());
+  EXPECT_EQ(even.value().reward_action_id, "a");
+  EXPECT_EQ(odd.value().reward_action_id, "b");
+  EXPECT_NE(even.value().model, odd.value().model);
+
+  const auto user = box->GetUser("user0");
+  ASSERT_TRUE(user.ok());
+  EXPECT_EQ(user.value().observations, 40U);
+  EXPECT_EQ(user.value().model, even.value().model);
+  EXPECT_EQ(user.value().since_ms, box.now_ms());
+  const auto models = box->Models(2);
+  ASSERT_GE(models.size(), 2U);
+  std::uint64_t users = 0;
+  double popularity = 0;
+  for (const ModelReport& model : models) {
+    users += model.users;
+    popularity += model.popularity;
+    if (model.id == even.value().model) {
+      EXPECT_EQ(model.items.at(0).name, "a");
+    }
+  }
+  EXPECT_EQ(users, 6U);
+  EXPECT_NEAR(popularity, 1, 1e-12);
+  EXPECT_EQ(box->Stats().users, 6U);
+  EXPECT_EQ(box->Stats().rewards_accepted, 240U);
+}
+
+TEST(EngineTest, SaysWhenAUserChanged) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 60);
+  box.Advance(5000);
+  Play(box, 60, 110);
+  const auto user = box->GetUser("user0");
+  ASSERT_TRUE(user.ok());
+  ASSERT_FALSE(user.value().changes.empty());
+  EXPECT_EQ(user.value().changes[0].time_ms, box.now_ms());
+  EXPECT_EQ(user.value().since_ms, box.now_ms());
+  EXPECT_LT(user.value().period_observations, 60U);
+  EXPECT_EQ(box->RecentChanges(1).size(), 1U);
+  EXPECT_GE(box->Stats().changes, 1U);
+  EXPECT_GE(box->Stats().changes_last_hour, 1U);
+  box.Advance(2 * 3'600'000);
+  EXPECT_EQ(box->Stats().changes_last_hour, 0U);
+}
+
+TEST(EngineTest, SameEventIdAndStateGiveTheSameAnswer) {
+  EngineBox box({.policy = "codband:explore=thompson"});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 5);
+  std::set<std::string> answers;
+  for (int i = 0; i < 40; ++i) {
+    const RankRequest request{.event_id = "e" + std::to_string(i), .user = "user0"};
+    const auto first = box.Rank(request);
+    const auto second = box.Rank(request);
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_EQ(first.value().reward_action_id, second.value().reward_action_id);
+    EXPECT_EQ(first.value().ranking[1].score, second.value().ranking[1].score);
+    answers.insert(first.value().reward_action_id);
+  }
+  EXPECT_GT(answers.size(), 1U);
+}
+
+TEST(EngineTest, ProbabilitiesAreThoseOfTheChoice) {
+  EngineBox box({.policy = "codband:explore=thompson", .exploration_floor = 0.1});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 3);
+  std::map<std::string, double> said;
+  std::map<std::string, double> chosen;
+  constexpr int kVisits = 4000;
+  for (int i = 0; i < kVisits; ++i) {
+    const auto reply = box.Rank({.event_id = "p" + std::to_string(i), .user = "user0"});
+    ASSERT_TRUE(reply.ok());
+    chosen[reply.value().reward_action_id] += 1.0 / kVisits;
+    double sum = 0;
+    for (const RankedItem& item : reply.value().ranking) {
+      if (i == 0) said[item.id] = item.probability;
+      EXPECT_EQ(item.probability, said[item.id]);
+      sum += item.probability;
+    }
+    EXPECT_NEAR(sum, 1, 1e-12);
+  }
+  for (const auto& [id, probability] : said) {
+    EXPECT_GE(probability, 0.1 / 3);
+    // Five standard deviations.
+    EXPECT_NEAR(chosen[id], probability, 5 * std::sqrt(0.25 / kVisits)) << id;
+  }
+}
+
+TEST(EngineTest, RewardsAreCountedOnce) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  const std::string event = Visit(box, "ann", "a", 1);
+  EXPECT_EQ(box.Reward(event, 1).value().outcome, RewardOutcome::kDuplicate);
+  EXPECT_EQ(box.Reward("never", 1).value().outcome, RewardOutcome::kUnknown);
+  // Ranking again under the same name does not open it again.
+  ASSERT_TRUE(box.Rank({.event_id = event, .user = "ann"}).ok());
+  EXPECT_EQ(box.Reward(event, 1).value().outcome, RewardOutcome::kDuplicate);
+  EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
+  const EngineStats stats = box->Stats();
+  EXPECT_EQ(stats.rewards_accepted, 1U);
+  EXPECT_EQ(stats.rewards_duplicate, 2U);
+  EXPECT_EQ(stats.rewards_unknown, 1U);
+}
+
+// Waits for the committer to notice that time has passed.
+void WaitForExpiry(EngineBox& box, std::uint64_t expired) {
+  while (box->Stats().expired < expired) std::this_thread::yield();
+  while (box->Stats().applied_sequence < box->Stats().committed_sequence) std::this_thread::yield();
+}
+
+TEST(EngineTest, DecisionsWithoutARewardGetTheDefault) {
+  EngineBox box({.reward_wait_ms = 100, .default_reward = 0.25});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  ASSERT_TRUE(box.Rank({.event_id = "e", .user = "ann"}).ok());
+  EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+  box.Advance(101);
+  WaitForExpiry(box, 1);
+  EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
+  EXPECT_EQ(box->Stats().rewards_defaulted, 1U);
+  EXPECT_EQ(box.Reward("e", 1).value().outcome, RewardOutcome::kLate);
+  EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
+  const auto finished = box.TakeFinished();
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_TRUE(finished[0].defaulted);
+  EXPECT_EQ(finished[0].reward, 0.25);
+}
+
+TEST(EngineTest, NoDefaultRewardMeansNothingIsLearned) {
+  EngineBox box({.reward_wait_ms = 100, .default_reward = std::nullopt});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  ASSERT_TRUE(box.Rank({.event_id = "e", .user = "ann"}).ok());
+  box.Advance(101);
+  WaitForExpiry(box, 1);
+  EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(box->Stats().rewards_defaulted, 0U);
+}
+
+TEST(EngineTest, DeferredDecisionsWaitToBeActivated) {
+  EngineBox box({.reward_wait_ms = 100, .default_reward = 0});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  ASSERT_TRUE(box.Rank({.event_id = "never", .user = "ann", .defer_activation = true}).ok());
+  ASSERT_TRUE(box.Rank({.event_id = "shown", .user = "bob", .defer_activation = true}).ok());
+  box.Advance(60);
+  ASSERT_TRUE(box.Activate("shown").ok());
+  EXPECT_EQ(box.Activate("nobody's").code(), StatusCode::kNotFound);
+  box.Advance(60);  // the wait of "shown" began anew
+  WaitForExpiry(box, 1);
+  EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(box.Reward("never", 1).value().outcome, RewardOutcome::kUnknown);
+  EXPECT_EQ(box.Reward("shown", 1).value().outcome, RewardOutcome::kAccepted);
+}
+
+TEST(EngineTest, PendingDecisionsSurviveARestart) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  ASSERT_TRUE(box.Rank({.event_id = "e", .user = "ann"}).ok());
+  box.Open();
+  EXPECT_EQ(box->Stats().pending, 1U);
+  EXPECT_EQ(box.Reward("e", 1).value().outcome, RewardOutcome::kAccepted);
+  box.Open();
+  EXPECT_EQ(box.Reward("e", 1).value().outcome, RewardOutcome::kDuplicate);
+  EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
+  EXPECT_EQ(box->Stats().items, 3U);
+}
+
+TEST(EngineTest, RestartsChangeNothing) {
+  EngineBox straight;
+  EngineBox restarted;
+  for (EngineBox* box : {&straight, &restarted}) ASSERT_TRUE(box->Put(ThreeItems()).ok());
+  Play(straight, 0, 90);
+  for (int round = 0; round < 90; round += 15) {
+    Play(restarted, round, round + 15);
+    restarted.Open();
+  }
+  straight.Close();
+  restarted.Close();
+  const StoredState expected = ReadStoredState(straight.directory());
+  EXPECT_GT(expected.size(), 12U);
+  EXPECT_EQ(expected, ReadStoredState(restarted.directory()));
+}
+
+TEST(EngineTest, FewUsersInMemoryChangeNothing) {
+  EngineBox all;
+  EngineBox few({.users_in_memory = 12});
+  for (EngineBox* box : {&all, &few}) {
+    ASSERT_TRUE(box->Put(ThreeItems()).ok());
+    Play(*box, 50, 75, 24);
+  }
+  EXPECT_EQ((*all).Stats().users_in_memory, 24U);
+  ASSERT_TRUE((*few).Checkpoint().ok());
+  EXPECT_LE((*few).Stats().users_in_memory, 12U);
+  EXPECT_EQ((*few).Stats().users, 24U);
+  EXPECT_GT((*few).Stats().checkpoints, 50U);
+  EXPECT_EQ((*few).GetUser("user3").value().observations, 25U);
+  all.Close();
+  few.Close();
+  EXPECT_EQ(ReadStoredState(all.directory()), ReadStoredState(few.directory()));
+}
+
+TEST(EngineTest, ForgetsAUserForGood) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 20);
+  ASSERT_TRUE(box.Rank({.event_id = "open", .user = "user0"}).ok());
+  ASSERT_TRUE(box.Forget("user0").ok());
+  EXPECT_EQ(box->GetUser("user0").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(box.Forget("user0").code(), StatusCode::kNotFound);
+  EXPECT_EQ(box.Reward("open", 1).value().outcome, RewardOutcome::kUnknown);
+  EXPECT_EQ(box->Stats().users, 5U);
+  ASSERT_TRUE(box->Check().ok()) << box->Check().ToString();
+  box.Open();
+  EXPECT_EQ(box->GetUser("user0").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(box.Reward("open", 1).value().outcome, RewardOutcome::kUnknown);
+  std::uint64_t observations = 0;
+  for (const ModelReport& model : box->Models(0)) observations += model.observations;
+  EXPECT_EQ(observations, 5U * 20U);
+  box.Close();
+  for (const auto& [key, value] : ReadStoredState(box.directory())) {
+    EXPECT_EQ(value.find("user0"), std::string::npos) << key.second;
+  }
+  // And may come back as somebody new.
+  box.Open();
+  box.Advance(1);
+  Visit(box, "user0", "a", 1000);
+  EXPECT_EQ(box->GetUser("user0").value().observations, 1U);
+}
+
+TEST(EngineTest, RanksWhatIsOffered) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 30);
+  const auto ids = [](const Result<RankReply>& reply) {
+    std::set<std::string> out;
+    for (const RankedItem& item : reply.value().ranking) out.insert(item.id);
+    return out;
+  };
+  using Ids = std::set<std::string>;
+  EXPECT_EQ(ids(box.Rank({.user = "user0"})), (Ids{"a", "b", "c"}));
+  EXPECT_EQ(ids(box.Rank({.user = "user0", .candidates = {{.id = "b"}, {.id = "c"}}})),
+            (Ids{"b", "c"}));
+  EXPECT_EQ(ids(box.Rank({.user = "user0", .excluded = {"a", "nothing"}})), (Ids{"b", "c"}));
+  // What is excluded is made up for from the rest.
+  EXPECT_EQ(box.Rank({.user = "user0", .excluded = {"a"}, .top_k = 2}).value().ranking.size(), 2U);
+  EXPECT_EQ(ids(box.Rank({.user = "user0",
+                          .candidates = {{.id = "b"}, {.id = "new", .features = {2, 0, 0}}}})),
+            (Ids{"b", "new"}));
+  const auto top = box.Rank({.event_id = "t", .user = "user0", .top_k = 1});
+  ASSERT_EQ(top.value().ranking.size(), 1U);
+  EXPECT_EQ(top.value().ranking[0].id, top.value().reward_action_id);
+  ASSERT_TRUE(box.Delete("a").ok());
+  EXPECT_EQ(box.Delete("a").code(), StatusCode::kNotFound);
+  EXPECT_EQ(ids(box.Rank({.user = "user0"})), (Ids{"b", "c"}));
+  box.Open();
+  EXPECT_EQ(ids(box.Rank({.user = "user0"})), (Ids{"b", "c"}));
+}
+
+TEST(EngineTest, BadRequestsNameTheFieldAndChangeNothing) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  const auto rank_error = [&](RankRequest request) {
+    const auto reply = box.Rank(std::move(request));
+    return reply.ok() ? "no error" : reply.status().message();
+  };
+  EXPECT_EQ(rank_error({.user = ""}), "userId: has 0 bytes, expected 1 to 256");
+  EXPECT_EQ(rank_error({.event_id = std::string(300, 'x'), .user = "u"}),
+            "eventId: has 300 bytes, expected 1 to 256");
+  EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}, {.id = "zz"}}}),
+            "actions[1].id: 'zz' is not in the catalogue; give its features, or PUT /v1/items/zz");
+  EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "n", .features = {1, 2}}}}),
+            "actions[0].features: has 2 numbers, expected 3");
+  EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "n", .features = {1, 2, NAN}}}}),
+            "actions[0].features[2]: is nan, expected a number within ±1e15");
+  EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}, {.id = "a"}}}),
+            "actions[1].id: 'a' is there twice");
+  EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}}, .excluded = {"a"}}),
+            "excludedActions: excludes every action, expected at least one to be left");
+  EXPECT_EQ(box.Reward("e", NAN).status().message(),
+            "value: is nan, expected a number within ±1e15");
+  EXPECT_EQ(box.Put({{.id = "x", .features = {1}, .named = {}, .tags = {}}}).message(),
+            "features: has 1 numbers, expected 3");
+  EXPECT_EQ(box.Put({{.id = "x", .features = {1, 2, 3}, .named = {}, .tags = {}},
+                     {.id = "", .features = {1, 2, 3}, .named = {}, .tags = {}}})
+                .message(),
+            "items[1].id: has 0 bytes, expected 1 to 256");
+  EXPECT_EQ(box->Stats().items, 3U);
+  EXPECT_EQ(box->Stats().pending, 0U);
+}
+
+TEST(EngineTest, ApprenticeShowsTheFirstActionAndLearnsFromIt) {
+  EngineBox box({.mode = Mode::kApprentice});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  for (int i = 0; i < 30; ++i) {
+    const std::string event = "e" + std::to_string(i);
+    const auto reply =
+        box.Rank({.event_id = event, .user = "ann", .candidates = {{.id = "c"}, {.id = "a"}}});
+    EXPECT_EQ(reply.value().reward_action_id, "c");
+    ASSERT_TRUE(box.Reward(event, 1).ok());
+  }
+  EXPECT_EQ(box->GetUser("ann").value().observations, 30U);
+  const auto models = box->Models(1);
+  EXPECT_EQ(models.at(0).items.at(0).name, "c");
+}
+
+TEST(EngineTest, LoggingOnlyLearnsNothing) {
+  EngineBox box({.mode = Mode::kLoggingOnly, .keep_candidates = true});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  const auto reply = box.Rank(
+      {.event_id = "e", .user = "ann", .candidates = {{.id = "c"}, {.id = "a"}}, .context = "{}"});
+  EXPECT_EQ(reply.value().reward_action_id, "c");
+  EXPECT_EQ(box.Reward("e", 1).value().outcome, RewardOutcome::kAccepted);
+  EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+  box.Close();
+  const auto finished = box.TakeFinished();
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_FALSE(finished[0].learned);
+  EXPECT_EQ(finished[0].context, "{}");
+  ASSERT_EQ(finished[0].candidates.size(), 2U);
+  EXPECT_EQ(finished[0].candidates[0].probability, 1);
+  EXPECT_EQ(finished[0].candidates[1].features, (std::vector<float>{1, 0, 0}));
+}
+
+TEST(EngineTest, ExplainsByFeatureAndGroup) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 30);
+  const auto reply = box.Rank({.event_id = "x", .user = "user0", .explain = true});
+  ASSERT_TRUE(reply.ok());
+  ASSERT_TRUE(reply.value().explanation.has_value());
+  const Explanation& explanation = *reply.value().explanation;
+  double sum = explanation.intercept;
+  for (const auto& part : explanation.contributions) sum += part.value;
+  EXPECT_NEAR(sum, reply.value().ranking[0].mean, 1e-12);
+  EXPECT_GE(explanation.group_users, 1U);
+  EXPECT_FALSE(explanation.last_change_ms.has_value());
+}
+
+TEST(EngineTest, NamedFeaturesAreExplainedByName) {
+  EngineBox box;
+  Item item{.id = "n",
+            .features = std::vector<double>(3),
+            .named = {{"genre=rock", 1}, {"price", 2}},
+            .tags = {}};
+  HashFeatures(item.named, item.features);
+  ASSERT_TRUE(box.Put({item}).ok());
+  EXPECT_EQ(box->GetItem("n").value(), item);
+  for (int i = 0; i < 5; ++i) Visit(box, "ann", "n", i);
+  const auto reply = box.Rank({.user = "ann", .explain = true});
+  std::set<std::string> names;
+  double sum = reply.value().explanation->intercept;
+  for (const auto& part : reply.value().explanation->contributions) {
+    names.insert(part.feature);
+    sum += part.value;
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"genre=rock", "price"}));
+  EXPECT_NEAR(sum, reply.value().ranking[0].mean, 1e-12);
+}
+
+TEST(EngineTest, SettingsChangeWithoutForgettingUnlessTheyCannot) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 10);
+  box.options().policy = "codband:explore=thompson,v=0.5";
+  box.options().mode = Mode::kApprentice;
+  box.options().reward_wait_ms = 5;
+  box.Open();
+  EXPECT_EQ(box->GetUser("user0").value().observations, 10U);
+
+  box.options().policy = "codband:window=4";
+  EXPECT_EQ(box.TryOpen().message(),
+            "policy 'codband': window = 4, but what was learned was learned with 8 and cannot go "
+            "on with another");
+  box.options().policy = "linucb";
+  EXPECT_EQ(box.TryOpen().message(),
+            "policy 'linucb' cannot go on with what 'codband' has learned");
+  box.options().policy = "codband";
+  box.options().dim = 4;
+  EXPECT_EQ(box.TryOpen().message(),
+            "dimension: is 4, but this data directory was made for 3 features, and what was "
+            "learned about them means nothing for another number; keep 3 or start a new directory");
+  box.options().dim = 0;
+  box.Open();
+  EXPECT_EQ(box->GetUser("user0").value().observations, 10U);
+}
+
+TEST(EngineTest, ServesEveryPolicy) {
+  for (const std::string policy : {"linucb", "lints", "club", "random", "codband:paper"}) {
+    EngineBox box({.policy = policy});
+    ASSERT_TRUE(box.Put(ThreeItems()).ok());
+    Play(box, 0, 10);
+    box.Open();
+    Play(box, 10, 12);
+    EXPECT_EQ(box->GetUser("user1").value().observations, 12U) << policy;
+    double sum = 0;
+    const auto reply = box.Rank({.user = "user1"});
+    for (const RankedItem& item : reply.value().ranking) sum += item.probability;
+    EXPECT_NEAR(sum, 1, 1e-9) << policy;
+  }
+}
+
+TEST(EngineTest, VisitsEveryUserInOrderWhereverTheyAre) {
+  EngineBox box({.users_in_memory = 3});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 4, 12);
+  std::set<std::string> names;
+  ASSERT_TRUE(box->VisitUsers([&](const UserReport& user) {
+                   EXPECT_EQ(user.observations, 4U);
+                   EXPECT_TRUE(names.insert(user.user).second);
+                   return true;
+                 })
+                  .ok());
+  EXPECT_EQ(names.size(), 12U);
+  EXPECT_TRUE(box->Check().ok()) << box->Check().ToString();
+}
+
+TEST(EngineTest, BackupIsTheSameState) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  Play(box, 0, 20);
+  const std::filesystem::path copy = box.directory() / "copy";
+  ASSERT_TRUE(box->Backup(copy).ok());
+  Play(box, 20, 25);
+  auto store = OpenRocksDbStore(copy);
+  ASSERT_TRUE(store.ok());
+  EngineOptions options = box.options();
+  const auto engine = Engine::Open(std::move(store).value(), options);
+  ASSERT_TRUE(engine.ok()) << engine.status().ToString();
+  EXPECT_EQ(engine.value()->GetUser("user2").value().observations, 20U);
+  EXPECT_EQ(engine.value()->Stats().items, 3U);
+}
+
+}  // namespace
+}  // namespace codband

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codband/engine/engine.h"
+#include "codband/store/rocksdb_store.h"
+
+namespace codband {
+
+class TempDirectory {
+ public:
+  TempDirectory() {
+    std::string name = testing::TempDir() + "codband_XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~TempDirectory() { std::filesystem::remove_all(path_); }
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// All that was learned, as it lies on disk after a checkpoint: models, users, people.
+using StoredState = std::map<std::pair<Table, std::string>, std::string>;
+inline StoredState ReadStoredState(const std::filesystem::path& directory) {
+  StoredState state;
+  const auto store = OpenRocksDbStore(directory, {.read_only = true});
+  EXPECT_TRUE(store.ok()) << store.status().ToString();
+  if (!store.ok()) return state;
+  for (const Table table : {Table::kCheckpoint, Table::kUsers, Table::kPeople}) {
+    const Status status = store.value()->Scan(table, {}, {}, [&](auto key, auto value) {
+      state.emplace(std::pair(table, std::string(key)), std::string(value));
+      return true;
+    });
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  return state;
+}
+
+// Calls start(done) and waits for what done is given.
+template <typename T, typename Start>
+T Wait(const Start& start) {
+  std::promise<T> promise;
+  start([&promise](T value) { promise.set_value(std::move(value)); });
+  return promise.get_future().get();
+}
+
+// An engine in a directory of its own, with a clock that the test sets, and calls that wait.
+class EngineBox {
+ public:
+  explicit EngineBox(EngineOptions options = {}) : options_(std::move(options)) {
+    if (options_.dim == 0) options_.dim = 3;
+    options_.sync = false;
+    options_.now_ms = [this] { return now_ms_.load(); };
+    Open();
+  }
+
+  Engine& operator*() { return *engine_; }
+  Engine* operator->() { return engine_.get(); }
+  EngineOptions& options() { return options_; }
+  const std::filesystem::path& directory() const { return directory_.path(); }
+  void Advance(std::int64_t ms) { now_ms_ += ms; }
+  std::int64_t now_ms() const { return now_ms_; }
+
+  Status TryOpen() {
+    engine_.reset();
+    auto store = OpenRocksDbStore(directory_.path());
+    if (!store.ok()) return store.status();
+    auto engine = Engine::Open(std::move(store).value(), options_, [this](const auto& decision) {
+      const std::lock_guard lock(mutex_);
+      finished_.push_back(decision);
+    });
+    if (!engine.ok()) return engine.status();
+    engine_ = std::move(engine).value();
+    return {};
+  }
+  void Open() {
+    const Status status = TryOpen();
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  void Close() { engine_.reset(); }
+
+  Result<RankReply> Rank(RankRequest request) {
+    return Wait<Result<RankReply>>(
+        [&](auto done) { engine_->Rank(std::move(request), std::move(done)); });
+  }
+  Result<RewardReply> Reward(const std::string& event_id, double value) {
+    return Wait<Result<RewardReply>>(
+        [&](auto done) { engine_->Reward(event_id, value, std::move(done)); });
+  }
+  Status Activate(const std::string& event_id) {
+    return Wait<Status>([&](auto done) { engine_->Activate(event_id, std::move(done)); });
+  }
+  Status Put(std::vector<Item> items) {
+    return Wait<Status>([&](auto done) { engine_->PutItems(std::move(items), std::move(done)); });
+  }
+  Status Delete(const std::string& id) {
+    return Wait<Status>([&](auto done) { engine_->DeleteItem(id, std::move(done)); });
+  }
+  Status Forget(const std::string& user) {
+    return Wait<Status>([&](auto done) { engine_->Forget(user, std::move(done)); });
+  }
+
+  std::vector<FinishedDecision> TakeFinished() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(finished_, {});
+  }
+
+ private:
+  TempDirectory directory_;
+  std::atomic<std::int64_t> now_ms_{1'000'000};
+  EngineOptions options_;
+  std::mutex mutex_;
+  std::vector<FinishedDecision> finished_;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace codband
