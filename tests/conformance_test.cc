@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include "codband/policy/state_file.h"
@@ -56,6 +57,102 @@ TEST_P(ConformanceTest, ChoosingChangesNothing) {
     EXPECT_EQ(first.score, second.score);
   }
   EXPECT_EQ(EncodeState(*policy), before);
+}
+
+TEST_P(ConformanceTest, RankingIsTrueAboutItself) {
+  TestWorld world(23);
+  const auto policy = MakeOrDie(spec(), world.context());
+  for (int i = 0; i < 150; ++i) world.Step(*policy);
+  const std::string before = EncodeState(*policy);
+  const std::vector<double> arms = world.Arms();
+  constexpr int kDraws = 2000;
+  std::vector<double> chosen(TestWorld::kArms);
+  std::vector<double> said(TestWorld::kArms);
+  Ranking ranking;
+  Ranking again;
+  for (int i = 0; i < kDraws; ++i) {
+    const EventKey key{5, static_cast<std::uint64_t>(i)};
+    policy->Rank(2, {arms, TestWorld::kDim}, key, 0.05, ranking);
+    double sum = 0;
+    for (std::size_t arm = 0; arm < TestWorld::kArms; ++arm) {
+      const double probability = ranking.arms[arm].probability;
+      EXPECT_GE(probability, 0.05 / TestWorld::kArms * (1 - 1e-12));
+      said[arm] += probability / kDraws;
+      sum += probability;
+    }
+    EXPECT_NEAR(sum, 1, 1e-9);
+    const Decision& decision = ranking.decision;
+    EXPECT_EQ(decision.propensity, ranking.arms[decision.arm].probability);
+    EXPECT_EQ(decision.score, ranking.arms[decision.arm].score);
+    EXPECT_EQ(decision.features[0], arms[decision.arm * TestWorld::kDim]);
+    chosen[decision.arm] += 1.0 / kDraws;
+    policy->Rank(2, {arms, TestWorld::kDim}, key, 0.05, again);
+    EXPECT_EQ(again.decision.arm, decision.arm);
+    EXPECT_EQ(again.arms[1].score, ranking.arms[1].score);
+  }
+  for (std::size_t arm = 0; arm < TestWorld::kArms; ++arm) {
+    EXPECT_NEAR(chosen[arm], said[arm], 5 * std::sqrt(0.25 / kDraws)) << arm;
+  }
+  EXPECT_EQ(EncodeState(*policy), before);
+}
+
+TEST_P(ConformanceTest, UsersInAnArchiveAreNoDifferent) {
+  struct Archive final : UserArchive {
+    bool Read(UserId user, std::string& bytes) const override {
+      const auto found = records.find(user);
+      if (found == records.end()) return false;
+      bytes = found->second;
+      return true;
+    }
+    std::map<UserId, std::string> records;
+  };
+  TestWorld world(24);
+  TestWorld same_world(24);
+  const auto in_memory = MakeOrDie(spec(), world.context());
+  const auto paged = MakeOrDie(spec(), same_world.context());
+  if (!paged->pages_users()) GTEST_SKIP() << "keeps everything in memory";
+  Archive archive;
+  paged->SetArchive(&archive);
+  for (int i = 0; i < 600; ++i) {
+    if (i % 5 == 0) {
+      paged->SaveChangedUsers(
+          [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
+      paged->UsersSaved();
+      paged->LetUsersGo(0);
+      ASSERT_EQ(paged->users_in_memory(), 0U);
+    }
+    if (i == 333) {
+      EXPECT_TRUE(in_memory->Forget(2));
+      EXPECT_TRUE(paged->Forget(2));
+      EXPECT_FALSE(paged->Forget(2));
+      archive.records.erase(2);
+    }
+    ASSERT_EQ(world.Step(*in_memory).after, same_world.Step(*paged).after);
+  }
+  const std::vector<double> arms = world.Arms();
+  for (UserId user = 0; user < TestWorld::kUsers; ++user) {
+    EXPECT_EQ(in_memory->Choose(user, {arms, TestWorld::kDim}, {1, 1}).score,
+              paged->Choose(user, {arms, TestWorld::kDim}, {1, 1}).score);
+    EXPECT_EQ(in_memory->DescribeUser(user)->model, paged->DescribeUser(user)->model);
+  }
+  ByteWriter shared;
+  ByteWriter paged_shared;
+  in_memory->SaveShared(shared);
+  paged->SaveShared(paged_shared);
+  EXPECT_EQ(shared.bytes(), paged_shared.bytes());
+
+  // And the check of an archive sees what is wrong with it.
+  paged->SaveChangedUsers(
+      [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
+  const auto all = [&](const Policy::VisitRecord& visit) {
+    for (const auto& [user, bytes] : archive.records) {
+      if (!visit(user, bytes)) break;
+    }
+    return Status();
+  };
+  EXPECT_TRUE(paged->CheckUsers(all).ok()) << paged->CheckUsers(all).ToString();
+  archive.records.erase(3);
+  EXPECT_EQ(paged->CheckUsers(all).code(), StatusCode::kCorruption);
 }
 
 TEST_P(ConformanceTest, BadInputIsRejectedByNameAndChangesNothing) {

@@ -476,5 +476,68 @@ TEST(CoDBandTest, StateWithRewardsOfAllSizesCanBeReadBack) {
   }
 }
 
+// The chances by integration against repeated draws of Choose, for a policy that always draws.
+TEST(CoDBandTest, ProbabilitiesAreThoseOfThompsonSampling) {
+  constexpr int kDraws = 20000;
+  const std::vector<double> arms = {1, 0, 0, 1, 0.7, 0.7, -1, 0.5};
+  const ArmsView view{arms, kDim};
+  const auto policy = MakeCoDBand(kDim, {.explore = ExploreKind::kThompson});
+  std::uint64_t event = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (UserId user = 0; user < 6; ++user) Teach(*policy, user, user % 2 == 0 ? 2 : -2, event++);
+  }
+  for (const UserId user : {UserId{0}, UserId{1}, UserId{77}}) {  // the last one is new
+    std::vector<double> chosen(4);
+    for (std::uint64_t i = 0; i < kDraws; ++i) {
+      chosen[policy->Choose(user, view, {3, i}).arm] += 1.0 / kDraws;
+    }
+    Ranking ranking;
+    policy->Rank(user, view, {3, 0}, 0, ranking);
+    EXPECT_EQ(ranking.draws, 128U);
+    // 128 points know a chance to about 0.04; models get their share in steps of 1/64.
+    for (std::size_t arm = 0; arm < 4; ++arm) {
+      EXPECT_NEAR(ranking.arms[arm].probability, chosen[arm], 0.08) << user << " " << arm;
+    }
+  }
+}
+
+TEST(CoDBandTest, RankingAgreesWithChoosingWhereNothingIsDrawn) {
+  const auto policy = MakeCoDBand(kDim, {});
+  std::uint64_t event = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (UserId user = 0; user < 6; ++user) {
+      Decision decision = policy->Choose(user, kView, {1, event});
+      decision.features = round % 2 == 0 ? std::vector<double>{1, 0} : std::vector<double>{0, 1};
+      policy->Learn(decision, user % 2 == 0 ? decision.features[0] : decision.features[1],
+                    {1, event++});
+    }
+  }
+  Ranking ranking;
+  for (UserId user = 0; user < 6; ++user) {
+    const Decision decision = policy->Choose(user, kView, {1, 5});
+    policy->Rank(user, kView, {1, 5}, 0, ranking);
+    EXPECT_EQ(ranking.draws, 0U);
+    EXPECT_EQ(ranking.decision.arm, decision.arm);
+    EXPECT_EQ(ranking.decision.model, decision.model);
+    EXPECT_EQ(ranking.arms[decision.arm].probability, 1);
+    EXPECT_EQ(ranking.arms[1 - decision.arm].probability, 0);
+    EXPECT_NEAR(ranking.decision.mean, decision.mean, 1e-12);
+    EXPECT_NEAR(ranking.decision.width, decision.width, 1e-12);
+  }
+}
+
+TEST(CoDBandTest, EqualArmsShareTheirChance) {
+  const auto policy = MakeCoDBand(kDim, {});
+  const std::vector<double> arms = {1, 0, 0, 1, 1, 1};
+  Ranking ranking;
+  std::vector<int> chosen(3);
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    policy->Rank(1, {arms, kDim}, {1, i}, 0, ranking);  // nothing is known: all means are 0
+    EXPECT_DOUBLE_EQ(ranking.arms[0].probability, 1.0 / 3);
+    ++chosen[ranking.decision.arm];
+  }
+  for (const int count : chosen) EXPECT_NEAR(count, 100, 41);  // five standard deviations
+}
+
 }  // namespace
 }  // namespace codband
