@@ -2,34 +2,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <boost/crc.hpp>
 #include <cmath>
+#include <cstring>
 
 namespace codband {
 namespace {
 
+// All machines that codband is built for keep numbers as they are written.
+static_assert(std::endian::native == std::endian::little);
+
 template <typename T>
-void AppendLittleEndian(std::string& bytes, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    bytes.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
-  }
+void Append(std::string& bytes, const T* values, std::size_t count) {
+  bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+}
+
+template <typename T>
+std::size_t FirstNotFinite(std::span<const T> values) {
+  std::size_t i = 0;
+  while (i < values.size() && std::isfinite(values[i])) ++i;
+  return i;
 }
 
 }  // namespace
 
-void ByteWriter::U32(std::uint32_t value) { AppendLittleEndian(bytes_, value); }
-void ByteWriter::U64(std::uint64_t value) { AppendLittleEndian(bytes_, value); }
+void ByteWriter::U32(std::uint32_t value) { Append(bytes_, &value, 1); }
+void ByteWriter::U64(std::uint64_t value) { Append(bytes_, &value, 1); }
 void ByteWriter::Double(double value) { U64(std::bit_cast<std::uint64_t>(value)); }
 
 void ByteWriter::Doubles(std::span<const double> values) {
-  bytes_.reserve(bytes_.size() + values.size() * sizeof(double));
-  for (const double value : values) Double(value);
+  Append(bytes_, values.data(), values.size());
 }
 
 void ByteWriter::Floats(std::span<const float> values) {
-  bytes_.reserve(bytes_.size() + values.size() * sizeof(float));
-  for (const float value : values) U32(std::bit_cast<std::uint32_t>(value));
+  Append(bytes_, values.data(), values.size());
 }
 
 void ByteWriter::String(std::string_view value) {
@@ -46,14 +54,28 @@ bool ByteReader::Need(std::string_view field, std::size_t size) {
 
 template <typename T>
 T ByteReader::Integer(std::string_view field) {
-  if (!Need(field, sizeof(T))) return 0;
   T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    const auto byte = static_cast<unsigned char>(bytes_[position_ + i]);
-    value = static_cast<T>(value | static_cast<T>(static_cast<T>(byte) << (8 * i)));
-  }
+  if (!Need(field, sizeof(T))) return value;
+  std::memcpy(&value, bytes_.data() + position_, sizeof(T));
   position_ += sizeof(T);
   return value;
+}
+
+template <typename T>
+void ByteReader::Reals(std::string_view field, std::span<T> out) {
+  if (!Need(field, out.size_bytes())) {
+    std::ranges::fill(out, T{0});
+    return;
+  }
+  std::memcpy(out.data(), bytes_.data() + position_, out.size_bytes());
+  const std::size_t bad = FirstNotFinite(std::span<const T>(out));
+  if (bad == out.size()) {
+    position_ += out.size_bytes();
+    return;
+  }
+  position_ += (bad + 1) * sizeof(T);
+  Fail(field, fmt::format("is {}, expected a finite number", out[bad]));
+  std::ranges::fill(out.subspan(bad), T{0});
 }
 
 std::uint8_t ByteReader::U8(std::string_view field) { return Integer<std::uint8_t>(field); }
@@ -66,25 +88,8 @@ double ByteReader::Double(std::string_view field) {
   return value;
 }
 
-void ByteReader::Doubles(std::string_view field, std::span<double> out) {
-  for (double& slot : out) {
-    slot = std::bit_cast<double>(U64(field));
-    if (!std::isfinite(slot)) {
-      Fail(field, fmt::format("is {}, expected a finite number", slot));
-      slot = 0;
-    }
-  }
-}
-
-void ByteReader::Floats(std::string_view field, std::span<float> out) {
-  for (float& slot : out) {
-    slot = std::bit_cast<float>(U32(field));
-    if (!std::isfinite(slot)) {
-      Fail(field, fmt::format("is {}, expected a finite number", slot));
-      slot = 0;
-    }
-  }
-}
+void ByteReader::Doubles(std::string_view field, std::span<double> out) { Reals(field, out); }
+void ByteReader::Floats(std::string_view field, std::span<float> out) { Reals(field, out); }
 
 std::string ByteReader::String(std::string_view field) {
   const std::size_t size = Count(field, 1);

@@ -64,6 +64,8 @@ class ByteReader {
  private:
   template <typename T>
   T Integer(std::string_view field);
+  template <typename T>
+  void Reals(std::string_view field, std::span<T> out);
   bool Need(std::string_view field, std::size_t size);
 
   std::string_view bytes_;

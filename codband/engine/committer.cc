@@ -32,8 +32,8 @@ struct Committer::Group {
   std::uint64_t sequence;  // of the last log entry
   std::int64_t now_ms;
   std::vector<Learner::Entry> entries = {};  // for the learner
-  // What the group makes of decisions; none: deleted.
-  std::unordered_map<std::string, std::optional<PendingDecision>> pending = {};
+  // What the group makes of decisions, encoded; none: deleted.
+  std::unordered_map<std::string, std::optional<std::string>> pending = {};
   std::unordered_map<UserId, std::int64_t> forgotten = {};
   std::vector<FinishedDecision> finished = {};
   std::vector<std::function<void(const Status&)>> after = {};  // told how the write went
@@ -217,19 +217,18 @@ void Committer::Finish(Group& group) {
 
 Result<PendingDecision> Committer::FindPending(const std::string& event_id,
                                                const Group& group) const {
-  PendingDecision pending;
+  std::string bytes;
   if (const auto found = group.pending.find(event_id); found != group.pending.end()) {
     if (!found->second) return UnknownEvent(event_id);
-    pending = *found->second;
+    bytes = *found->second;
   } else {
-    std::string bytes;
     const Status status = store_.Get(Table::kPending, event_id, bytes);
     if (status.code() == StatusCode::kNotFound) return UnknownEvent(event_id);
     if (!status.ok()) return status;
-    auto decoded = PendingDecision::Decode(bytes);
-    if (!decoded.ok()) return decoded.status();
-    pending = std::move(decoded).value();
   }
+  auto decoded = PendingDecision::Decode(bytes);
+  if (!decoded.ok()) return decoded.status();
+  PendingDecision pending = std::move(decoded).value();
   for (const auto* forgotten : {&forgotten_, &group.forgotten}) {
     const auto found = forgotten->find(pending.decision.user);
     if (found != forgotten->end() && pending.time_ms <= found->second) {
@@ -239,10 +238,9 @@ Result<PendingDecision> Committer::FindPending(const std::string& event_id,
   return pending;
 }
 
-void Committer::PutPending(const std::string& event_id, const PendingDecision& pending,
-                           Group& group) {
-  group.batch.Put(Table::kPending, event_id, pending.Encode());
-  group.pending[event_id] = pending;
+void Committer::PutPending(const std::string& event_id, std::string bytes, Group& group) {
+  group.pending[event_id] = bytes;
+  group.batch.Put(Table::kPending, event_id, std::move(bytes));
 }
 
 void Committer::DeletePending(const std::string& event_id, Group& group) {
@@ -260,12 +258,14 @@ void Committer::Process(RankCommand& command, Group& group) {
       return;
     }
   }
-  const PendingDecision& pending = command.pending;
-  group.batch.Put(Table::kDeadlines,
-                  Deadline{.time_ms = pending.deadline_ms, .event_id = command.event_id}.Key(), {});
-  group.batch.Put(Table::kPending, command.event_id, pending.Encode());
-  if (command.known_id) group.pending[command.event_id] = pending;
+  const Deadline deadline{.time_ms = command.deadline_ms, .event_id = command.event_id};
+  group.batch.Put(Table::kDeadlines, deadline.Key(), {});
   ++group.pending_change;
+  if (command.known_id) {
+    PutPending(command.event_id, std::move(command.pending), group);
+  } else {
+    group.batch.Put(Table::kPending, std::move(command.event_id), std::move(command.pending));
+  }
 }
 
 void Committer::Process(RewardCommand& command, Group& group) {
@@ -296,7 +296,7 @@ void Committer::Process(RewardCommand& command, Group& group) {
   // A reward for a decision that was to be activated says that it was shown.
   PendingDecision rewarded{.state = PendingDecision::State::kRewarded,
                            .deadline_ms = pending.deadline_ms};
-  PutPending(command.event_id, rewarded, group);
+  PutPending(command.event_id, rewarded.Encode(), group);
   if (!pending.learn) {
     answer(RewardOutcome::kAccepted, counters_.accepted);
     return Conclude(command.event_id, pending, command.value, false, {}, group);
@@ -350,7 +350,7 @@ void Committer::Process(ActivateCommand& command, Group& group) {
     pending.deadline_ms = group.now_ms + options_.reward_wait_ms;
     const Deadline deadline{.time_ms = pending.deadline_ms, .event_id = command.event_id};
     group.batch.Put(Table::kDeadlines, deadline.Key(), {});
-    PutPending(command.event_id, pending, group);
+    PutPending(command.event_id, pending.Encode(), group);
     ++group.pending_change;
   }
   group.after.push_back([done = std::move(command.done), status](const Status& written) {
@@ -412,7 +412,7 @@ void Committer::ProcessDeadline(const Deadline& deadline, Group& group) {
   // Remembered a while longer, to tell a late reward from an unknown one.
   const PendingDecision expired{.state = PendingDecision::State::kExpired,
                                 .deadline_ms = group.now_ms + options_.reward_wait_ms};
-  PutPending(deadline.event_id, expired, group);
+  PutPending(deadline.event_id, expired.Encode(), group);
   const Deadline removal{.time_ms = expired.deadline_ms, .event_id = deadline.event_id};
   group.batch.Put(Table::kDeadlines, removal.Key(), {});
   ++group.pending_change;

@@ -32,7 +32,8 @@ class Committer {
   struct RankCommand {
     std::string event_id;
     bool known_id = false;
-    PendingDecision pending;
+    std::int64_t deadline_ms = 0;
+    std::string pending;  // a PendingDecision, encoded
     std::function<void(const Status&)> done;
   };
   struct RewardCommand {
@@ -109,7 +110,7 @@ class Committer {
   // The decision as the store and the group so far have it; kNotFound if there is none, or if its
   // user was forgotten since.
   Result<PendingDecision> FindPending(const std::string& event_id, const Group& group) const;
-  void PutPending(const std::string& event_id, const PendingDecision& pending, Group& group);
+  void PutPending(const std::string& event_id, std::string bytes, Group& group);
   void DeletePending(const std::string& event_id, Group& group);
   // The decision has its outcome: for the log of what is to be learned, and for the decision log.
   void Conclude(const std::string& event_id, const PendingDecision& pending, double reward,

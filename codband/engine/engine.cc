@@ -64,7 +64,7 @@ class LocalEngine final : public Engine {
  private:
   // The actions on offer, with their features row after row.
   struct Offer {
-    std::vector<std::string> ids;
+    std::vector<std::string_view> ids;                    // of the request or the catalogue
     std::vector<double> gathered;                         // unless the catalogue's own can be used
     std::vector<const std::vector<NamedFeature>*> named;  // nullptr: given as numbers
     ArmsView arms;
@@ -127,6 +127,16 @@ std::string NewEventId() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", word(), word(), word(), word());
 }
 
+Status CheckNoneTwice(const std::vector<Candidate>& candidates) {
+  thread_local std::vector<std::string_view> ids;
+  ids.clear();
+  for (const Candidate& candidate : candidates) ids.push_back(candidate.id);
+  std::ranges::sort(ids);
+  const auto twice = std::ranges::adjacent_find(ids);
+  if (twice == ids.end()) return {};
+  return Status::InvalidArgument(fmt::format("actions: '{}' is there twice", *twice));
+}
+
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
                               Offer& offer) const {
   const std::unordered_set<std::string_view> excluded(request.excluded.begin(),
@@ -155,8 +165,9 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
         some_left_out ? ArmsView{.features = offer.gathered, .dim = dim_} : catalogue.arms();
     return offer.ids.empty() ? nothing() : Status();
   }
-  std::unordered_set<std::string_view> seen;
-  seen.reserve(request.candidates.size());
+  CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates));
+  offer.ids.reserve(request.candidates.size());
+  offer.named.reserve(request.candidates.size());
   offer.gathered.reserve(request.candidates.size() * dim_);
   for (std::size_t i = 0; i < request.candidates.size(); ++i) {
     const Candidate& candidate = request.candidates[i];
@@ -164,10 +175,6 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
       return fmt::format("actions[{}].{}", i, name);
     };
     if (candidate.id.empty()) CODBAND_RETURN_IF_ERROR(CheckId(field("id"), candidate.id));
-    if (!seen.insert(candidate.id).second) {
-      return Status::InvalidArgument(
-          fmt::format("{}: '{}' is there twice", field("id"), candidate.id));
-    }
     if (!excluded.empty() && excluded.contains(candidate.id)) continue;
     if (candidate.features.empty()) {
       const Item* item = catalogue.Find(candidate.id);
@@ -222,9 +229,10 @@ void LocalEngine::Rank(RankRequest request, Done<Result<RankReply>> done) {
   }
   ++ranks_;
   committer_->Submit(Committer::RankCommand{
-      .event_id = request.event_id,
+      .event_id = std::move(request.event_id),
       .known_id = known_id,
-      .pending = std::move(pending),
+      .deadline_ms = pending.deadline_ms,
+      .pending = pending.Encode(),
       .done = [done = std::move(done), reply = std::move(reply)](const Status& status) mutable {
         if (!status.ok()) return done(status);
         done(std::move(reply));
@@ -250,15 +258,16 @@ RankReply LocalEngine::MakeReply(const RankRequest& request, const Offer& offer,
                               const double score_b = ranking.arms[b].score;
                               return score_a != score_b ? score_a > score_b : a < b;
                             });
-  RankReply reply{.event_id = request.event_id,
-                  .reward_action_id = offer.ids[options_.mode == Mode::kOnline ? chosen : 0],
-                  .ranking = {},
-                  .model = ranking.decision.model,
-                  .explanation = {}};
+  RankReply reply{
+      .event_id = request.event_id,
+      .reward_action_id = std::string(offer.ids[options_.mode == Mode::kOnline ? chosen : 0]),
+      .ranking = {},
+      .model = ranking.decision.model,
+      .explanation = {}};
   reply.ranking.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Ranking::Arm& arm = ranking.arms[order[i]];
-    reply.ranking.push_back({.id = offer.ids[order[i]],
+    reply.ranking.push_back({.id = std::string(offer.ids[order[i]]),
                              .probability = arm.probability,
                              .score = arm.score,
                              .mean = arm.mean,
@@ -330,7 +339,7 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Offer& offe
     const double probability = options_.mode == Mode::kOnline ? ranking.arms[i].probability
                                : i == 0                       ? 1
                                                               : 0;
-    pending.candidates.push_back({offer.ids[i], probability, {x.begin(), x.end()}});
+    pending.candidates.push_back({std::string(offer.ids[i]), probability, {x.begin(), x.end()}});
   }
   return pending;
 }

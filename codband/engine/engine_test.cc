@@ -318,7 +318,7 @@ TEST(EngineTest, BadRequestsNameTheFieldAndChangeNothing) {
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "n", .features = {1, 2, NAN}}}}),
             "actions[0].features[2]: is nan, expected a number within ±1e15");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}, {.id = "a"}}}),
-            "actions[1].id: 'a' is there twice");
+            "actions: 'a' is there twice");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}}, .excluded = {"a"}}),
             "excludedActions: excludes every action, expected at least one to be left");
   EXPECT_EQ(box.Reward("e", NAN).status().message(),
