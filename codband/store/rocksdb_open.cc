@@ -11,6 +11,7 @@
 
 #include "codband/base/file.h"
 #include "codband/store/rocksdb_log.h"
+#include "codband/store/rocksdb_messages.h"
 
 namespace codband {
 namespace {
@@ -117,8 +118,11 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
   options.listeners.push_back(database.listener);
   options.create_if_missing = !read_only;
   options.create_missing_column_families = !read_only;
-  // A running process may delete a file that is not open yet.
-  if (read_only) options.max_open_files = -1;
+  if (read_only) {
+    options.max_open_files = -1;  // a running process may delete a file that is not open yet
+  } else {
+    options.info_log = std::make_shared<RocksDbMessages>(path);
+  }
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const auto& family : layout.families) {
     if (!read_only || std::ranges::find(existing, family.name) != existing.end()) {

@@ -30,8 +30,6 @@ rocksdb::DBOptions DatabaseOptions(std::uint64_t write_buffer_bytes,
   options.max_open_files = 256;
   options.max_background_jobs = 2;
   options.bytes_per_sync = 1 << 20;
-  options.max_log_file_size = 4 << 20;  // of RocksDB's messages to its developers
-  options.keep_log_file_num = 4;
   options.max_manifest_file_size = 16 << 20;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
