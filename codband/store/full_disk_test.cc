@@ -172,7 +172,7 @@ TEST_F(FullDiskTest, OpeningFailsWithTheReasonAndWorksWhenThereIsRoom) {
 TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
   if (outside_) return;
   constexpr int kThreads = 3;
-  constexpr int kRounds = 12;
+  constexpr int kRounds = 5;
   const RocksDbOptions options = {.cache_bytes = 1 << 20, .write_buffer_bytes = 1 << 20};
   auto store = Open(disk_ / "data", options);
   std::array<Content, kThreads> expected;

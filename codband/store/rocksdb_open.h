@@ -1,10 +1,8 @@
 #pragma once
 
 #include <rocksdb/db.h>
-#include <rocksdb/listener.h>
 
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,30 +15,11 @@
 
 namespace codband {
 
-// Notes what RocksDB stopped for, and keeps it from going on by itself.
-class ErrorListener final : public rocksdb::EventListener {
- public:
-  bool log_failed() const { return log_failed_; }
-
-  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status*) override {
-    using Reason = rocksdb::BackgroundErrorReason;
-    if (reason == Reason::kWriteCallback || reason == Reason::kMemTable) log_failed_ = true;
-  }
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
-                            bool* auto_recovery) override {
-    *auto_recovery = false;
-  }
-
- private:
-  std::atomic<bool> log_failed_ = false;
-};
-
 // An open RocksDB with its handles.
 struct RocksDbHandle {
   std::unique_ptr<rocksdb::DB> db;
   std::array<rocksdb::ColumnFamilyHandle*, kTableCount> tables{};  // null: not there (read-only)
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  std::shared_ptr<ErrorListener> listener;
 
   RocksDbHandle() = default;
   RocksDbHandle(RocksDbHandle&&) = default;
@@ -49,7 +28,6 @@ struct RocksDbHandle {
     db = std::move(other.db);
     tables = other.tables;
     handles = std::move(other.handles);
-    listener = std::move(other.listener);
     return *this;
   }
   ~RocksDbHandle() { Close(); }

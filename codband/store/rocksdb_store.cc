@@ -135,17 +135,14 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
   if (gate_.IsInside()) return false;
   const Gate::Alone alone(gate_);
   if (generation_ != generation) return true;
-  const bool stopped_by_log = trouble_.ok() && database_.listener->log_failed();
-  if (stopped_by_log) {
+  if (trouble_.ok()) {
     // At once, not only when there is room again: the process may be stopped before that.
     const Status cut = CutLogs(path_, database_.db->GetLatestSequenceNumber());
     if (!cut.ok()) return false;
   }
-  if (!HasRoom()) return false;
-  // Resume would append what is left of the failed batch to the log before it starts a new one. If
-  // it was not the log that failed, it is the better way: it knows what became of the other files.
-  const bool resumed = trouble_.ok() && !stopped_by_log && database_.db->Resume().ok();
-  if (!resumed && !Reopen()) return false;
+  // Not DB::Resume: it appends what is left of the failed batch to the log, and it leaves a flag
+  // behind (7.8) by which the next bulk write runs into an assertion.
+  if (!HasRoom() || !Reopen()) return false;
   ++generation_;
   return true;
 }
