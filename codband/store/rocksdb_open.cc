@@ -66,22 +66,29 @@ Status OpenStatus(const rocksdb::Status& status, const fs::path& path) {
 // Without CURRENT there is no database. Then only what RocksDB leaves when it is stopped while it
 // makes a new one may be there.
 Status CheckNothingElseThere(const fs::path& path) {
+  std::string database_file, other_file;
   std::error_code error;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name == "LOCK" || name == "IDENTITY" || name.starts_with("LOG") ||
-        name == "MANIFEST-000001" || name == "bulk" || name.ends_with(".dbtmp")) {
+    if (name == "LOCK" || name == "IDENTITY" || name == "LOG" || name == "LOG.old" ||
+        name == "MANIFEST-000001" || name.ends_with(".dbtmp")) {
       continue;
     }
-    if (name.ends_with(".sst") || name.ends_with(".log") || name.starts_with("MANIFEST-")) {
-      return Status::Corruption(fmt::format(
-          "cannot open {}: there is {} but the file CURRENT is missing", path.string(), name));
-    }
-    return Status::InvalidArgument(fmt::format(
-        "cannot open {}: it holds {}, which is not a file of a database", path.string(), name));
+    const bool of_database = name.ends_with(".sst") || name.ends_with(".log") ||
+                             name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-");
+    (of_database ? database_file : other_file) = name;
   }
   if (error) {
     return Status::IoError(fmt::format("cannot list {}: {}", path.string(), error.message()));
+  }
+  if (!database_file.empty()) {
+    return Status::Corruption(fmt::format("cannot open {}: {} is there, but CURRENT is missing",
+                                          path.string(), database_file));
+  }
+  if (!other_file.empty()) {
+    return Status::InvalidArgument(
+        fmt::format("cannot open {}: it holds {}, which is not a file of a database", path.string(),
+                    other_file));
   }
   return {};
 }
@@ -108,6 +115,30 @@ Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
         fmt::format("cannot open {}: it is a RocksDB database of another program", path.string()));
   }
   return {};
+}
+
+// That nobody has it open: a moment later somebody may, and then opening it fails.
+Status CheckLock(const fs::path& path) {
+  rocksdb::FileLock* lock = nullptr;
+  rocksdb::Env* const env = rocksdb::Env::Default();
+  const rocksdb::Status status = env->LockFile(path / "LOCK", &lock);
+  if (!status.ok()) return OpenStatus(status, path);
+  return FromRocksDb(env->UnlockFile(lock), "unlock", path);
+}
+
+Result<RocksDbHandle> OpenExisting(const fs::path& path, const RocksDbLayout& layout,
+                                   const RocksDbOptions& options) {
+  std::vector<std::string> existing;
+  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(layout.database, path, &existing);
+  if (!listed.ok()) return OpenStatus(listed, path);
+  CODBAND_RETURN_IF_ERROR(CheckFamilies(path, layout, existing));
+  if (!options.create && !options.read_only && existing.size() < layout.families.size()) {
+    return Status::NotFound(
+        fmt::format("cannot open {}: some tables are missing: it is of an older version, or its "
+                    "making was cut off",
+                    path.string()));
+  }
+  return OpenRocksDb(path, layout, existing, options.read_only);
 }
 
 }  // namespace
@@ -155,26 +186,32 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
 Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLayout& layout,
                                           const RocksDbOptions& options) {
   std::error_code error;
-  if (!fs::exists(path / "CURRENT", error)) {
-    if (fs::exists(path, error)) CODBAND_RETURN_IF_ERROR(CheckNothingElseThere(path));
+  const bool exists = fs::exists(path / "CURRENT", error);
+  if (error && error != std::errc::not_a_directory) {
+    return Status::IoError(fmt::format("cannot open {}: {}", path.string(), error.message()));
+  }
+  if (!exists) {
+    if (fs::is_directory(path, error)) CODBAND_RETURN_IF_ERROR(CheckNothingElseThere(path));
     if (!options.create || options.read_only) {
       return Status::NotFound(fmt::format("there is no data in {}", path.string()));
     }
+    CODBAND_RETURN_IF_ERROR(EnsureDirectory(path.parent_path()));
     CODBAND_RETURN_IF_ERROR(EnsureDirectory(path));
     return OpenRocksDb(path, layout, {}, false);
   }
-  std::vector<std::string> existing;
-  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(layout.database, path, &existing);
-  if (!listed.ok()) return OpenStatus(listed, path);
-  CODBAND_RETURN_IF_ERROR(CheckFamilies(path, layout, existing));
-  if (!options.create && !options.read_only && existing.size() < layout.families.size()) {
-    return Status::NotFound(
-        fmt::format("cannot open {}: some tables are missing: it is of an older version, or its "
-                    "making was cut off",
-                    path.string()));
-  }
+  // First, since files change under our eyes if another process has it open.
+  if (!options.read_only) CODBAND_RETURN_IF_ERROR(CheckLock(path));
   CODBAND_RETURN_IF_ERROR(CheckLogs(path));
-  return OpenRocksDb(path, layout, existing, options.read_only);
+  auto database = OpenExisting(path, layout, options);
+  const auto is_odd = [&] {
+    return !database.ok() && (database.status().code() == StatusCode::kCorruption ||
+                              database.status().code() == StatusCode::kIoError);
+  };
+  constexpr int kTries = 5;
+  for (int i = 1; i < kTries && options.read_only && is_odd(); ++i) {
+    database = OpenExisting(path, layout, options);
+  }
+  return database;
 }
 
 }  // namespace codband

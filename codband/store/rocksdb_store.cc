@@ -382,11 +382,6 @@ Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
   const fs::path path = directory / "rocksdb";
   RocksDbLayout layout = MakeRocksDbLayout(options.cache_bytes, options.write_buffer_bytes);
   auto database = CheckAndOpenRocksDb(path, layout, options);
-  // A running process may replace files while they are looked at.
-  for (int i = 0; i < 10 && options.read_only && !database.ok(); ++i) {
-    if (database.status().code() == StatusCode::kNotFound) break;
-    database = CheckAndOpenRocksDb(path, layout, options);
-  }
   if (!database.ok()) return database.status();
   if (!options.read_only) {
     // Files of a bulk write that was cut off.
