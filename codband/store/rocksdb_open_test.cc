@@ -121,7 +121,7 @@ TEST_F(RocksDbOpenTest, AMakingThatWasCutOffIsFinished) {
     EXPECT_TRUE(store->Verify().ok());
   }
   const auto store = Open(data_);
-  ASSERT_TRUE(Put(*store, Table::kChanges, "a", "1").ok());
+  ASSERT_TRUE(Put(*store, Table::kPeople, "a", "1").ok());
   // Before that, it makes files of which none is the database yet.
   fs::create_directories(directory_ / "early" / "rocksdb");
   ASSERT_TRUE(WriteFileDurably(directory_ / "early" / "rocksdb" / "LOCK", "").ok());
