@@ -136,12 +136,13 @@ void Committer::Run() {
   const double expiry_seconds =
       std::clamp(static_cast<double>(options_.reward_wait_ms) / 10'000, 0.01, 1.0);
   bool stopping = false;
+  bool more_due = false;
   while (!stopping) {
     std::vector<Command> commands;
     {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, std::chrono::duration<double>(expiry_seconds),
-                     [&] { return stopping_ || !queue_.empty(); });
+                     [&] { return stopping_ || more_due || !queue_.empty(); });
       if (queue_.size() <= kMostInGroup) {
         commands.swap(queue_);
       } else {
@@ -154,8 +155,9 @@ void Committer::Run() {
     if (!commands.empty()) Commit(std::move(commands));
     const double now = WallSeconds();
     if (now - last_expiry_seconds_ >= expiry_seconds) {
-      last_expiry_seconds_ = now;
-      Expire();
+      // If more are due than fit into one group, it goes on after the commands that wait.
+      more_due = Expire();
+      if (!more_due) last_expiry_seconds_ = now;
     }
   }
 }
@@ -168,7 +170,7 @@ void Committer::Commit(std::vector<Command> commands) {
   Finish(group);
 }
 
-void Committer::Expire() {
+bool Committer::Expire() {
   std::vector<Deadline> due;
   const std::int64_t now_ms = options_.now_ms();
   // An error here is one of the disk; the next write will say so.
@@ -187,10 +189,11 @@ void Committer::Expire() {
     if (over) group.batch.Delete(Table::kMeta, ForgottenKey(entry.first));
     return over;
   });
-  if (!group.batch.empty()) Finish(group);
+  if (group.batch.empty()) return false;
+  return Finish(group) && due.size() == kMostExpiredAtOnce;
 }
 
-void Committer::Finish(Group& group) {
+bool Committer::Finish(Group& group) {
   Status status;
   if (!group.batch.empty()) status = store_.Write(group.batch, options_.sync);
   {
@@ -213,6 +216,7 @@ void Committer::Finish(Group& group) {
   if (status.ok() && on_finished_) {
     for (const FinishedDecision& decision : group.finished) on_finished_(decision);
   }
+  return status.ok();
 }
 
 Result<PendingDecision> Committer::FindPending(const std::string& event_id,

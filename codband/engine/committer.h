@@ -94,9 +94,11 @@ class Committer {
   Status LoadForgotten();
   void Run();
   void Commit(std::vector<Command> commands);
-  void Expire();
-  // Writes the group and tells everybody; on failure nothing has changed.
-  void Finish(Group& group);
+  // Returns whether more are due.
+  bool Expire();
+  // Writes the group and tells everybody; on failure nothing has changed. Returns whether it
+  // worked.
+  bool Finish(Group& group);
 
   void Process(RankCommand& command, Group& group);
   void Process(RewardCommand& command, Group& group);

@@ -440,8 +440,8 @@ Status LocalEngine::VisitUsers(const std::function<bool(const UserReport&)>& vis
       damaged = Status::Corruption(fmt::format("user {:016x}: {}", id, in.status().message()));
       return false;
     }
-    more = learner_->Read(
-        [&](const Learned& learned) { return visit(Describe(id, person, learned)); });
+    more = visit(
+        learner_->Read([&](const Learned& learned) { return Describe(id, person, learned); }));
     return more;
   };
   // Both are in the order of ids.

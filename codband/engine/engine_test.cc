@@ -172,6 +172,17 @@ TEST(EngineTest, DecisionsWithoutARewardGetTheDefault) {
   EXPECT_EQ(finished[0].reward, 0.25);
 }
 
+TEST(EngineTest, ManyDecisionsExpireAtOnce) {
+  EngineBox box({.reward_wait_ms = 100, .default_reward = 0});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  for (int i = 0; i < 2500; ++i) {
+    ASSERT_TRUE(box.Rank({.event_id = "e" + std::to_string(i), .user = "ann"}).ok());
+  }
+  box.Advance(101);
+  WaitForExpiry(box, 2500);
+  EXPECT_EQ(box->GetUser("ann").value().observations, 2500U);
+}
+
 TEST(EngineTest, NoDefaultRewardMeansNothingIsLearned) {
   EngineBox box({.reward_wait_ms = 100, .default_reward = std::nullopt});
   ASSERT_TRUE(box.Put(ThreeItems()).ok());
