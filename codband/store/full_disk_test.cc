@@ -106,19 +106,19 @@ TEST_F(FullDiskTest, WritesFailWithTheReasonAndWorkAgainWhenThereIsRoom) {
     failed.push_back(key);
   }
   ASSERT_FALSE(failed.empty());
-  EXPECT_EQ(All(*store, Table::kItems), expected) << "what was there can be read meanwhile";
+  EXPECT_TRUE(All(*store, Table::kItems) == expected) << "what was there can be read meanwhile";
 
   // Had the process been killed now, the same would be there.
   std::filesystem::copy(disk_ / "data", directory_ / "copy",
                         std::filesystem::copy_options::recursive);
-  EXPECT_EQ(All(*Open(directory_ / "copy"), Table::kItems), expected);
+  EXPECT_TRUE(All(*Open(directory_ / "copy"), Table::kItems) == expected);
 
   MakeRoom();
   ASSERT_TRUE(Put(*store, Table::kItems, "room", "again", true).ok());
   expected["room"] = "again";
-  EXPECT_EQ(All(*store, Table::kItems), expected);
+  EXPECT_TRUE(All(*store, Table::kItems) == expected);
   store.reset();
-  EXPECT_EQ(All(*Open(disk_ / "data"), Table::kItems), expected);
+  EXPECT_TRUE(All(*Open(disk_ / "data"), Table::kItems) == expected);
 }
 
 TEST_F(FullDiskTest, BulkWriteFailsWithTheReasonLeavesNothingAndWorksWhenThereIsRoom) {
@@ -138,22 +138,29 @@ TEST_F(FullDiskTest, BulkWriteFailsWithTheReasonLeavesNothingAndWorksWhenThereIs
   };
   const std::string first = text(), second = text();
   ASSERT_TRUE(bulk(first).ok());
+  Content items;
   for (const std::size_t free_bytes : {0, 100'000, 1'000'000}) {
+    SCOPED_TRACE(free_bytes);
     Fill(free_bytes);
     const Status status = bulk(second);
     EXPECT_EQ(status.code(), StatusCode::kIoError);
     EXPECT_THAT(status.message(), HasSubstr((disk_ / "data" / "rocksdb").string()));
     EXPECT_THAT(status.message(), HasSubstr("No space left on device"));
-    EXPECT_EQ(Get(*store, Table::kMeta, "checkpoint"), first);
-    for (const auto& [key, value] : All(*store, Table::kUsers)) ASSERT_EQ(value, first);
+    EXPECT_TRUE(Get(*store, Table::kMeta, "checkpoint") == first);
+    for (const auto& [key, value] : All(*store, Table::kUsers)) ASSERT_TRUE(value == first);
     EXPECT_TRUE(std::filesystem::is_empty(disk_ / "data" / "rocksdb" / "bulk"));
+    // Small writes may go on in the room that the log has reserved.
+    const std::string key = fmt::format("{}", free_bytes);
+    if (Put(*store, Table::kItems, key, key, true).ok()) items[key] = key;
     MakeRoom();
   }
+  EXPECT_FALSE(items.empty());
   ASSERT_TRUE(bulk(second).ok());
   store.reset();
   store = Open(disk_ / "data");
-  EXPECT_EQ(Get(*store, Table::kMeta, "checkpoint"), second);
-  for (const auto& [key, value] : All(*store, Table::kUsers)) ASSERT_EQ(value, second);
+  EXPECT_EQ(All(*store, Table::kItems), items);
+  EXPECT_TRUE(Get(*store, Table::kMeta, "checkpoint") == second);
+  for (const auto& [key, value] : All(*store, Table::kUsers)) ASSERT_TRUE(value == second);
 }
 
 TEST_F(FullDiskTest, OpeningFailsWithTheReasonAndWorksWhenThereIsRoom) {
@@ -227,21 +234,21 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
     Content all;
     for (const auto& content : expected) all.insert(content.begin(), content.end());
     // Three views: as it is, as if the process had been killed, and after a restart.
-    ASSERT_EQ(All(*store, Table::kItems), all);
-    ASSERT_EQ(All(*store, Table::kPending), all);
-    ASSERT_EQ(All(*store, Table::kUsers), users);
+    ASSERT_TRUE(All(*store, Table::kItems) == all);
+    ASSERT_TRUE(All(*store, Table::kPending) == all);
+    ASSERT_TRUE(All(*store, Table::kUsers) == users);
     const auto killed = Open(disk_ / "data", {.read_only = true});
     ASSERT_NE(killed, nullptr);
-    ASSERT_EQ(All(*killed, Table::kItems), all);
-    ASSERT_EQ(All(*killed, Table::kPending), all);
-    ASSERT_EQ(All(*killed, Table::kUsers), users);
+    ASSERT_TRUE(All(*killed, Table::kItems) == all);
+    ASSERT_TRUE(All(*killed, Table::kPending) == all);
+    ASSERT_TRUE(All(*killed, Table::kUsers) == users);
     ASSERT_TRUE(Put(*store, Table::kMeta, "room", "again", true).ok());
     if (round % 3 == 2) {
       store.reset();
       store = Open(disk_ / "data", options);
       ASSERT_NE(store, nullptr);
-      ASSERT_EQ(All(*store, Table::kItems), all);
-      ASSERT_EQ(All(*store, Table::kUsers), users);
+      ASSERT_TRUE(All(*store, Table::kItems) == all);
+      ASSERT_TRUE(All(*store, Table::kUsers) == users);
     }
   }
   EXPECT_GT(failures[0] + failures[1] + failures[2], 0);

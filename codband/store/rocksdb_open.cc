@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <rocksdb/listener.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,15 +17,6 @@ namespace codband {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Keeps RocksDB from going on by itself after an error, see RocksDbStore::Recover.
-class NoRecovery final : public rocksdb::EventListener {
- public:
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
-                            bool* auto_recovery) override {
-    *auto_recovery = false;
-  }
-};
 
 // kUnavailable if the status says that somebody has the database open.
 std::optional<Status> HeldByAnother(const rocksdb::Status& status, const fs::path& path) {
@@ -155,7 +145,8 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
                                   const std::vector<std::string>& existing, bool read_only) {
   rocksdb::DBOptions options = layout.database;
   RocksDbHandle database;
-  options.listeners.push_back(std::make_shared<NoRecovery>());
+  database.listener = std::make_shared<ErrorListener>();
+  options.listeners.push_back(database.listener);
   options.create_if_missing = !read_only;
   options.create_missing_column_families = !read_only;
   if (read_only) {

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <rocksdb/db.h>
+#include <rocksdb/listener.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +18,42 @@
 
 namespace codband {
 
+// Notes why RocksDB has stopped, and keeps it from going on by itself, see RocksDbStore::Recover.
+// All functions may be called from any thread.
+class ErrorListener final : public rocksdb::EventListener {
+ public:
+  bool failed() const { return failed_; }          // something, also in the background
+  bool log_failed() const { return log_failed_; }  // the write-ahead log
+  rocksdb::Status status() const {                 // the first failure
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override {
+    using Reason = rocksdb::BackgroundErrorReason;
+    const std::lock_guard lock(mutex_);
+    if (status_.ok()) status_ = *status;
+    if (reason == Reason::kWriteCallback || reason == Reason::kMemTable) log_failed_ = true;
+    failed_ = true;
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  rocksdb::Status status_;
+  std::atomic<bool> failed_ = false;
+  std::atomic<bool> log_failed_ = false;
+};
+
 // An open RocksDB with its handles.
 struct RocksDbHandle {
   std::unique_ptr<rocksdb::DB> db;
   std::array<rocksdb::ColumnFamilyHandle*, kTableCount> tables{};  // null: not there (read-only)
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  std::shared_ptr<ErrorListener> listener;  // RocksDB has it, too
 
   RocksDbHandle() = default;
   RocksDbHandle(RocksDbHandle&&) = default;
@@ -28,6 +62,7 @@ struct RocksDbHandle {
     db = std::move(other.db);
     tables = other.tables;
     handles = std::move(other.handles);
+    listener = std::move(other.listener);
     return *this;
   }
   ~RocksDbHandle() { Close(); }

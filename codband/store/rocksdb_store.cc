@@ -122,7 +122,9 @@ Status RocksDbStore::Change(const Operation& operation) {
     const Gate::Shared shared(gate_);
     generation = generation_;
     if (!trouble_.ok()) return trouble_;
-    return FromRocksDb(operation(), "write to", path_);
+    // After an error in the background RocksDB may go on writing for a while, without flushing.
+    const bool failed = database_.listener->failed();
+    return FromRocksDb(failed ? database_.listener->status() : operation(), "write to", path_);
   };
   Status status = attempt();
   if (status.code() == StatusCode::kIoError && Recover(generation)) status = attempt();
@@ -136,9 +138,12 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
   const Gate::Alone alone(gate_);
   if (generation_ != generation) return true;
   if (trouble_.ok()) {
+    if (!database_.listener->failed()) return false;  // RocksDB works, and the operation failed
     // At once, not only when there is room again: the process may be stopped before that.
-    const Status cut = CutLogs(path_, database_.db->GetLatestSequenceNumber());
-    if (!cut.ok()) return false;
+    if (database_.listener->log_failed() &&
+        !CutLogs(path_, database_.db->GetLatestSequenceNumber()).ok()) {
+      return false;
+    }
   }
   // Not DB::Resume: it appends what is left of the failed batch to the log, and it leaves a flag
   // behind (7.8) by which the next bulk write runs into an assertion.

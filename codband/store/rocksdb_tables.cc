@@ -97,8 +97,10 @@ RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_b
       // that the front of a queue is never behind a field of tombstones.
       options.table_properties_collector_factories.push_back(
           rocksdb::NewCompactOnDeletionCollectorFactory(1024, 512, 0.5));
-      // What is still in memory is skipped one by one, too.
-      options.write_buffer_size = std::min<std::size_t>(options.write_buffer_size, 2 << 20);
+    }
+    if (table == Table::kDeadlines) {
+      // Its front is looked at all the time, and what is still in memory is walked over, too.
+      options.write_buffer_size = std::min<std::size_t>(options.write_buffer_size, 1 << 20);
     }
     layout.families.emplace_back(TableName(table), options);
   }
