@@ -19,7 +19,8 @@ struct ServerOptions {
   std::size_t max_import_bytes = 1 << 30;    // of a bulk import
   std::int64_t request_timeout_ms = 10'000;  // to send a request as a whole
   std::int64_t idle_timeout_ms = 60'000;     // between requests
-  std::string api_key;                       // empty: none is asked for
+  std::string api_key = {};                  // empty: none is asked for
+  std::string mode = {};                     // of the engine, for the first page: "online"
 };
 
 // The HTTP service; docs/http_api.md describes it. Runs on threads of its own.

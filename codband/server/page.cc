@@ -1,0 +1,4 @@
+#include "codband/server/page.h"
+namespace codband {
+std::string RenderPage(const PageFacts&) { return "<!DOCTYPE html>"; }
+}  // namespace codband
