@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
-#include <set>
 
 #include "codband/base/file.h"
 #include "codband/base/parse.h"

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "codband/base/clock.h"
 #include "codband/base/file.h"
 
 namespace codband {
@@ -27,12 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSyncInterval = std::chrono::seconds(1);
 constexpr std::size_t kWriteBytes = 1 << 20;  // collected before a write
-
-std::int64_t SystemNowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // decisions-20260729-100000-007.json
 struct FileName {
@@ -133,7 +128,7 @@ class RotatingFile {
 
   Status Begin() {
     std::vector<FileName> files = LogFiles(options_.directory);
-    FileName name{.second = (options_.now_ms ? options_.now_ms() : SystemNowMs()) / 1000};
+    FileName name{.second = (options_.now_ms ? options_.now_ms() : UnixMillis()) / 1000};
     // After all that are there, also when the clock was set back: the first by name goes first.
     if (!files.empty() && name <= files.back()) name = files.back().Next();
     path_ = options_.directory / name.ToString();
