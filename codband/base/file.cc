@@ -45,13 +45,13 @@ Status WriteAll(int fd, std::string_view content, const std::filesystem::path& p
   return {};
 }
 
+}  // namespace
+
 Status SyncDirectory(const std::filesystem::path& directory) {
   FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0 || ::fsync(fd.get()) != 0) return FromErrno("sync directory", directory);
   return {};
 }
-
-}  // namespace
 
 Result<std::string> ReadFile(const std::filesystem::path& path) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -103,6 +103,36 @@ Status EnsureDirectory(const std::filesystem::path& path) {
         fmt::format("cannot write into directory {}: {}", path.string(), std::strerror(errno)));
   }
   return {};
+}
+
+Status CopyTreeDurably(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code error;
+  const auto failed = [&](const std::filesystem::path& path) {
+    return Status::IoError(
+        fmt::format("cannot copy {} to {}: {}", path.string(), to.string(), error.message()));
+  };
+  std::filesystem::create_directory(to, from, error);
+  if (error) return failed(from);
+  std::filesystem::directory_iterator entry(from, error);
+  for (const std::filesystem::directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
+    const std::filesystem::path& source = entry->path();
+    const std::filesystem::path target = to / source.filename();
+    const std::filesystem::file_status kind = entry->symlink_status();
+    if (std::filesystem::is_directory(kind)) {
+      CODBAND_RETURN_IF_ERROR(CopyTreeDurably(source, target));
+      continue;
+    }
+    if (!std::filesystem::is_regular_file(kind)) {
+      return Status::InvalidArgument(
+          fmt::format("{} is neither a file nor a directory", source.string()));
+    }
+    if (!std::filesystem::copy_file(source, target, error)) return failed(source);
+    FileDescriptor fd(::open(target.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0 || ::fsync(fd.get()) != 0) return FromErrno("sync", target);
+  }
+  if (error) return failed(from);
+  return SyncDirectory(to);
 }
 
 }  // namespace codband

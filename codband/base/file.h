@@ -19,4 +19,11 @@ Status WriteFileDurably(const std::filesystem::path& path, std::string_view cont
 // kInvalidArgument if the name is empty or taken by something else, kIoError if the system refuses.
 Status EnsureDirectory(const std::filesystem::path& path);
 
+// Makes sure that the names in the directory survive a loss of power.
+Status SyncDirectory(const std::filesystem::path& directory);
+
+// Copies the directory and all files and directories in it, synced to disk on return. `to` must not
+// exist yet, its parent must. Anything but files and directories is refused.
+Status CopyTreeDurably(const std::filesystem::path& from, const std::filesystem::path& to);
+
 }  // namespace codband

@@ -45,6 +45,29 @@ TEST_F(FileTest, FailedWriteLeavesTheOldContent) {
   EXPECT_TRUE(std::filesystem::exists(directory_ / "taken" / "inside"));
 }
 
+TEST_F(FileTest, CopyOfATreeHasEverythingAndIsIndependent) {
+  const auto from = directory_ / "from";
+  std::filesystem::create_directories(from / "a/empty");
+  ASSERT_TRUE(WriteFileDurably(from / "one", std::string(100'000, 'x')).ok());
+  ASSERT_TRUE(WriteFileDurably(from / "a/two", "2").ok());
+  const auto to = directory_ / "to";
+  ASSERT_TRUE(CopyTreeDurably(from, to).ok());
+  ASSERT_TRUE(WriteFileDurably(from / "a/two", "changed").ok());
+  EXPECT_EQ(ReadFile(to / "one").value(), std::string(100'000, 'x'));
+  EXPECT_EQ(ReadFile(to / "a/two").value(), "2");
+  EXPECT_TRUE(std::filesystem::is_directory(to / "a/empty"));
+}
+
+TEST_F(FileTest, TreesThatCannotBeCopiedAreRefused) {
+  EXPECT_EQ(CopyTreeDurably(directory_ / "nothing", directory_ / "to").code(),
+            StatusCode::kIoError);
+  std::filesystem::create_directories(directory_ / "from");
+  std::filesystem::create_symlink("/etc/passwd", directory_ / "from/link");
+  const Status link = CopyTreeDurably(directory_ / "from", directory_ / "copy");
+  EXPECT_EQ(link.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(link.message().find("from/link is neither"), std::string::npos) << link.message();
+}
+
 TEST_F(FileTest, EnsureDirectoryCreatesParentsAndAcceptsExisting) {
   EXPECT_TRUE(EnsureDirectory(directory_ / "a/b/c").ok());
   EXPECT_TRUE(std::filesystem::is_directory(directory_ / "a/b/c"));

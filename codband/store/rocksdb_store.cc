@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "codband/base/file.h"
 #include "codband/store/gate.h"
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_open.h"
@@ -35,16 +36,6 @@ constexpr const char* kBulkDirectory = "bulk";
 
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
-Status SyncDirectory(const fs::path& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  if (synced) return {};
-  return Status::IoError(
-      fmt::format("cannot sync directory {}: {}", directory.string(), std::strerror(error)));
-}
 
 // Removes what it names on the way out.
 class Leftovers {
