@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "codband/base/file.h"
+#include "tests/cli_testing.h"
 
 namespace codband {
 namespace {
@@ -24,38 +24,6 @@ std::size_t CountFiles(const std::string& directory) {
   }
   return count;
 }
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-class CliTest : public testing::Test {
- protected:
-  CliTest() {
-    std::string name = testing::TempDir() + "/codband_cli_XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  ~CliTest() override { std::filesystem::remove_all(directory_); }
-
-  Outcome Run(const std::string& arguments) const {
-    const std::string errors = directory_ + "/stderr";
-    const std::string command = std::string(CODBAND_PROGRAM) + " " + arguments + " 2>" + errors;
-    Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> buffer{};
-    while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) {
-      outcome.out.append(buffer.data(), got);
-    }
-    outcome.exit_code = WEXITSTATUS(pclose(pipe));
-    outcome.err = ReadFile(errors).value();
-    return outcome;
-  }
-
-  std::string directory_;
-};
 
 constexpr const char* kSmall =
     "simulate --users 6 --models 2 --rounds 60 --period 20:40 --dim 5 --pool 40 ";

@@ -24,6 +24,11 @@ void AddPaperCommand(CLI::App& app, Status& status);
 void AddStressCommand(CLI::App& app, Status& status);
 void AddReplayCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
+void AddServeCommand(CLI::App& app, Status& status);
+void AddBackupCommand(CLI::App& app, Status& status);
+void AddRestoreCommand(CLI::App& app, Status& status);
+void AddExportCommand(CLI::App& app, Status& status);
+void AddDoctorCommand(CLI::App& app, Status& status);
 
 // Adds flags and arguments to a subcommand, which outlives it: option("--users", users, "N", help).
 // `target` keeps the text and outlives the parsing.

@@ -35,6 +35,9 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "codband: an online recommender engine for people who change their minds.\n\n"
       "Start here:\n"
+      "  codband serve --demo            a server with simulated users, to look at\n"
+      "  codband serve --data DIR        the server; backup, restore, export and doctor keep it "
+      "well\n"
       "  codband policies                what there is to compare\n"
       "  codband simulate                compare policies on a simulated population\n"
       "  codband paper --quick           the paper's experiments in about a minute\n"
@@ -55,6 +58,11 @@ int Main(int argc, char** argv) {
   AddStressCommand(app, status);
   AddReplayCommand(app, status);
   AddPoliciesCommand(app, status);
+  AddServeCommand(app, status);
+  AddBackupCommand(app, status);
+  AddRestoreCommand(app, status);
+  AddExportCommand(app, status);
+  AddDoctorCommand(app, status);
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
   if (argc > 1 && argv[1][0] != '-' && std::ranges::count(names, argv[1]) == 0) {

@@ -352,7 +352,8 @@ std::string PrintServeConfig(const ServeConfig& config) {
       text += fmt::format("# {}\n", help.substr(0, end));
       help.remove_prefix(std::min(end + 1, help.size()));
     }
-    text += fmt::format("# Default {}: {}.\n", TomlText(key.get(defaults)), key.AllowedText());
+    text += fmt::format("# Allowed: {}. Default: {}.\n", key.AllowedText(),
+                        TomlText(key.get(defaults)));
     text += fmt::format("{} = {}\n", key.name, TomlText(key.get(config)));
   }
   return text;

@@ -155,8 +155,9 @@ TEST_F(ConfigTest, EverySettingInTheTestFileDiffersFromItsDefault) {
 
 TEST_F(ConfigTest, PrintedDefaultsNameEverySettingWithItsRange) {
   const std::string printed = PrintServeConfig({});
-  EXPECT_NE(printed.find("\n[rewards]\n# How long a decision waits for its reward.\n"
-                         "# Default 600.0: a number from 1 to 31536000.\nwait_seconds = 600.0\n"),
+  EXPECT_NE(printed.find(
+                "\n[rewards]\n# How long a decision waits for its reward.\n"
+                "# Allowed: a number from 1 to 31536000. Default: 600.0.\nwait_seconds = 600.0\n"),
             std::string::npos)
       << printed;
   EXPECT_NE(printed.find("listen = \"127.0.0.1:8080\"\n"), std::string::npos);

@@ -1,0 +1,49 @@
+// codband backup: a copy of the data of this moment.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "codband/cli/command.h"
+#include "codband/cli/data_directory.h"
+
+namespace codband {
+namespace {
+
+struct BackupFlags {
+  std::string data;
+  std::string out;
+};
+
+constexpr std::string_view kFooter = R"(
+Works whether a server is running on the data or not. A running server makes the copy itself, of one
+moment and without stopping; if it asks for an API key, put it into the environment variable
+CODBAND_API_KEY. The copy is made on the server's machine.
+
+The copy is a data directory: 'codband doctor --data COPY' checks it, 'codband restore' brings it back.
+
+Examples:
+  codband backup --data /var/lib/codband --out /backups/codband-2026-07-29
+  codband doctor --data /backups/codband-2026-07-29)";
+
+Status RunBackup(const BackupFlags& flags) {
+  const auto how = BackUpData(flags.data, flags.out);
+  if (!how.ok()) return how.status();
+  fmt::print("Backed up {} to {}{}{}\n", flags.data, flags.out, how.value().empty() ? "" : " ",
+             how.value());
+  return {};
+}
+
+}  // namespace
+
+void AddBackupCommand(CLI::App& app, Status& status) {
+  auto flags = std::make_shared<BackupFlags>();
+  CLI::App* command = app.add_subcommand("backup", "Copy a server's data, running or not");
+  command->footer(std::string(kFooter));
+  const OptionAdder option(*command);
+  option("--data", flags->data, "DIR", "The data directory")->required();
+  option("--out", flags->out, "DIR2", "Where the copy goes: a new directory")->required();
+  command->callback([flags, &status] { status = RunBackup(*flags); });
+}
+
+}  // namespace codband

@@ -1,0 +1,41 @@
+// codband doctor: whether a data directory is sound.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "codband/cli/command.h"
+#include "codband/cli/findings.h"
+
+namespace codband {
+namespace {
+
+constexpr std::string_view kFooter = R"(
+Reads everything and changes nothing; a server may run on the directory meanwhile. Checks that the
+store opens, that all checksums match, that every record can be read, and that the models add up to
+their users.
+
+Exit code: 0 sound, 1 not sound, 2 no data there.
+
+Example:
+  codband doctor --data /var/lib/codband)";
+
+Status RunDoctor(const std::string& data) {
+  const auto findings = ExamineData(data);
+  if (!findings.ok()) return findings.status();
+  fmt::print("{}", FindingsText(findings.value()));
+  return CheckSound(data, findings.value());
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, Status& status) {
+  auto data = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("doctor", "Check whether a data directory is sound");
+  command->footer(std::string(kFooter));
+  const OptionAdder option(*command);
+  option("--data", *data, "DIR", "The data directory, or a backup")->required();
+  command->callback([data, &status] { status = RunDoctor(*data); });
+}
+
+}  // namespace codband

@@ -1,0 +1,394 @@
+// The server and the commands that look after its data, run as an operator would.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "codband/base/file.h"
+#include "codband/server/http_client.h"
+#include "tests/cli_testing.h"
+
+namespace codband {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::seconds;
+
+// `codband serve` in the background, from its first line of output to its end.
+class Serving {
+ public:
+  Serving(const std::string& log, const std::string& arguments, const std::string& environment = "")
+      : log_(log) {
+    const std::string command = "exec env " + environment + " " CODBAND_PROGRAM " serve " +
+                                arguments + " >" + log + " 2>&1";
+    pid_ = fork();
+    if (pid_ == 0) {
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+  }
+  ~Serving() {
+    if (pid_ > 0) Stop(SIGKILL);
+  }
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+
+  std::string output() const {
+    const auto text = ReadFile(log_);
+    return text.ok() ? text.value() : "";
+  }
+
+  // Waits for the text on its output; gives up when it has ended.
+  bool WaitFor(const std::string& text) {
+    while (output().find(text) == std::string::npos) {
+      if (waitpid(pid_, &status_, WNOHANG) == pid_) {
+        pid_ = -1;
+        return output().find(text) != std::string::npos;
+      }
+      usleep(2000);
+    }
+    return true;
+  }
+
+  HttpUrl url() {
+    EXPECT_TRUE(WaitFor("Stop it with")) << output();
+    const std::string text = output();
+    const std::size_t at = text.find("http://");
+    EXPECT_NE(at, text.npos) << text;
+    return ParseHttpUrl(text.substr(at, text.find_first_of(" \n", at) - at)).value();
+  }
+
+  HttpReply Send(const HttpRequest& request) {
+    auto client = HttpClient::Connect(url(), seconds(60));
+    EXPECT_TRUE(client.ok()) << client.status().message() << output();
+    auto reply = client.value()->Send(request, seconds(60));
+    EXPECT_TRUE(reply.ok()) << reply.status().message();
+    return reply.value();
+  }
+
+  // Its exit code, or minus the signal that ended it.
+  int Stop(int signal) {
+    if (pid_ > 0) {
+      kill(pid_, signal);
+      waitpid(pid_, &status_, 0);
+    }
+    pid_ = -1;
+    return WIFSIGNALED(status_) ? -WTERMSIG(status_) : WEXITSTATUS(status_);
+  }
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  std::string log_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+class ServeCliTest : public CliTest {
+ protected:
+  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
+
+  std::string Arguments(const std::string& more = "") const {
+    return "--data " + Path("data") + " --listen 127.0.0.1:0 --set features.dimension=4 " + more;
+  }
+
+  // Six items, and some visits of three users.
+  static void Use(Serving& server) {
+    for (int i = 0; i < 6; ++i) {
+      const Json item{{"features", {1, i % 2, i % 3, 0}}, {"tags", {"t" + std::to_string(i % 2)}}};
+      const HttpReply put = server.Send(
+          {.method = "PUT", .target = "/v1/items/i" + std::to_string(i), .body = item.dump()});
+      ASSERT_EQ(put.status / 100, 2U) << put.body;
+    }
+    for (int v = 0; v < 30; ++v) {
+      const std::string event = "e" + std::to_string(v);
+      const HttpReply rank = server.Send(
+          {.method = "POST",
+           .target = "/v1/rank",
+           .body = Json{{"userId", "u" + std::to_string(v % 3)}, {"eventId", event}}.dump()});
+      ASSERT_EQ(rank.status / 100, 2U) << rank.body;
+      const HttpReply reward = server.Send({.method = "POST",
+                                            .target = "/v1/events/" + event + "/reward",
+                                            .body = Json{{"value", v % 2}}.dump()});
+      ASSERT_EQ(reward.status / 100, 2U) << reward.body;
+    }
+  }
+
+  // All that was learned, as text.
+  std::string Exported(const std::string& data) const {
+    const Outcome outcome = Run("export --data " + data);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  }
+};
+
+TEST_F(ServeCliTest, PrintedConfigurationIsReadBack) {
+  const Outcome printed = Run("serve --print-config");
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_NE(printed.out.find("\n[rewards]\n"), std::string::npos) << printed.out;
+  ASSERT_TRUE(WriteFileDurably(Path("config.toml"), printed.out).ok());
+  EXPECT_EQ(Run("serve --print-config --config " + Path("config.toml")).out, printed.out);
+  const Outcome changed =
+      Run("serve --print-config --listen 127.0.0.1:99 --set memory.users=7 --set "
+          "policy.spec=linucb:alpha=0.5,lambda=2");
+  EXPECT_NE(changed.out.find("\nlisten = \"127.0.0.1:99\"\n"), std::string::npos);
+  EXPECT_NE(changed.out.find("\nusers = 7\n"), std::string::npos);
+  EXPECT_NE(changed.out.find("\nspec = \"linucb:alpha=0.5,lambda=2\"\n"), std::string::npos);
+}
+
+TEST_F(ServeCliTest, EnvironmentCountsAndTheKeyIsNotPrinted) {
+  setenv("CODBAND_SERVER_THREADS", "3", 1);
+  setenv("CODBAND_API_KEY", "very-secret", 1);
+  const Outcome outcome = Run("serve --print-config");
+  setenv("CODBAND_SERVER_THREDS", "3", 1);
+  const Outcome unknown = Run("serve --print-config");
+  for (const char* name : {"CODBAND_SERVER_THREADS", "CODBAND_API_KEY", "CODBAND_SERVER_THREDS"}) {
+    unsetenv(name);
+  }
+  EXPECT_NE(outcome.out.find("\nthreads = 3\n"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out.find("very-secret"), std::string::npos);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("did you mean CODBAND_SERVER_THREADS?"), std::string::npos)
+      << unknown.err;
+}
+
+TEST_F(ServeCliTest, BadInputIsRefusedWithExitCodeTwo) {
+  ASSERT_TRUE(WriteFileDurably(Path("bad.toml"), "[rewards]\n\nwait_seconds = -1\n").ok());
+  const std::string data = "--data " + Path("x");
+  const struct {
+    std::string arguments;
+    std::string message;
+  } cases[] = {
+      {"serve", "--data is missing"},
+      {"serve " + data + " --config " + Path("bad.toml"),
+       "rewards.wait_seconds is -1, expected a number from 1 to 31536000 (" + Path("bad.toml") +
+           " line 3)"},
+      {"serve " + data + " --config " + Path("none.toml"), "none.toml"},
+      {"serve " + data + " --listen nowhere", "server.listen is 'nowhere', expected HOST:PORT"},
+      {"serve " + data + " --listen 0.0.0.0:0", "put one into the environment variable"},
+      {"serve " + data + " --set memory.users", "expected section.key=value"},
+      {"serve " + data + " --set memory.user=1", "did you mean memory.users?"},
+      {"serve " + data + " --set policy.spec=oracle-greedy", "yardstick"},
+      {"backup --data " + Path("x"), "--out is required"},
+      {"backup --data " + Path("x") + " --out " + Path("y"), "there is no data"},
+      {"backup --data " + Path("x") + " --out " + directory_, "exists, expected the name of a new"},
+      {"restore --from " + Path("x") + " --data " + Path("y"), "there is no data"},
+      {"restore --from " + Path("x") + " --data " + directory_, "is not empty"},
+      {"export --data " + Path("x"), "there is no data"},
+      {"doctor --data " + Path("x"), "there is no data"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << arguments << "\n" << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(Path("x"))) << arguments;
+    EXPECT_FALSE(std::filesystem::exists(Path("y"))) << arguments;
+  }
+}
+
+TEST_F(ServeCliTest, UnwritableDirectoryIsAnError) {
+  const Outcome outcome = Run("serve --data /proc/nothing --listen 127.0.0.1:0");
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("/proc/nothing"), std::string::npos) << outcome.err;
+}
+
+TEST_F(ServeCliTest, HelpOfTheServerAndItsCommandsHasExamples) {
+  for (const char* command : {"serve", "backup", "restore", "export", "doctor"}) {
+    const Outcome outcome = Run(std::string(command) + " --help");
+    EXPECT_EQ(outcome.exit_code, 0) << command;
+    EXPECT_NE(outcome.out.find("\nExample"), std::string::npos) << command;
+  }
+}
+
+TEST_F(ServeCliTest, StartsAnswersAndStopsOnASignal) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Serving server(Path("log"), Arguments());
+    EXPECT_EQ(server.Send({.target = "/v1/health/live"}).status, 200U);
+    const Json note = Json::parse(ReadFile(Path("data/server.json")).value());
+    EXPECT_EQ(note["pid"], server.pid());
+    EXPECT_EQ(ParseHttpUrl(note["url"].get<std::string>()).value().port, server.url().port);
+    EXPECT_EQ(server.Stop(signal), 0) << server.output();
+    EXPECT_FALSE(std::filesystem::exists(Path("data/server.json")));
+  }
+}
+
+TEST_F(ServeCliTest, ASecondServerSaysWhoIsThereAlready) {
+  Serving server(Path("log"), Arguments());
+  const std::string port = std::to_string(server.url().port);
+  const Outcome same_data = Run("serve " + Arguments());
+  EXPECT_EQ(same_data.exit_code, 1) << same_data.err;
+  EXPECT_NE(same_data.err.find("a server has it: http://127.0.0.1:" + port), std::string::npos)
+      << same_data.err;
+  const Outcome same_port = Run("serve --data " + Path("other") + " --listen 127.0.0.1:" + port);
+  EXPECT_EQ(same_port.exit_code, 1) << same_port.err;
+  EXPECT_NE(same_port.err.find("choose another with --listen HOST:PORT"), std::string::npos)
+      << same_port.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("other/server.json")));
+  EXPECT_EQ(server.Send({.target = "/v1/health/live"}).status, 200U);
+}
+
+TEST_F(ServeCliTest, AnotherNumberOfFeaturesIsRefused) {
+  {
+    Serving server(Path("log"), Arguments());
+    server.url();
+    EXPECT_EQ(server.Stop(SIGTERM), 0);
+  }
+  const Outcome outcome = Run("serve " + Arguments("--set features.dimension=5"));
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("0 takes what the directory has"), std::string::npos) << outcome.err;
+}
+
+TEST_F(ServeCliTest, BackupRestoreExportAndDoctorAgree) {
+  std::string while_running;
+  {
+    Serving server(Path("log"), Arguments());
+    Use(server);
+    const Outcome backup = Run("backup --data " + Path("data") + " --out " + Path("live"));
+    ASSERT_EQ(backup.exit_code, 0) << backup.err;
+    EXPECT_NE(backup.out.find("by the server at http://"), std::string::npos) << backup.out;
+    const Outcome doctor = Run("doctor --data " + Path("data"));
+    EXPECT_EQ(doctor.exit_code, 0) << doctor.out << doctor.err;
+    EXPECT_NE(doctor.out.find("runs at http://"), std::string::npos) << doctor.out;
+    while_running = Exported(Path("data"));
+    EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+  }
+  const Outcome backup = Run("backup --data " + Path("data") + " --out " + Path("stopped"));
+  ASSERT_EQ(backup.exit_code, 0) << backup.err;
+  EXPECT_EQ(backup.out.find("by the server"), std::string::npos) << backup.out;
+  ASSERT_EQ(Run("backup --data " + Path("data") + " --out " + Path("stopped")).exit_code, 2);
+
+  const Json json = Json::parse(while_running);
+  EXPECT_EQ(json["meta"]["dim"], 4);
+  EXPECT_EQ(json["meta"]["learned"], 30);
+  EXPECT_EQ(json["meta"]["items"], 6);
+  ASSERT_EQ(json["users"].size(), 3U);
+  EXPECT_EQ(json["users"][0]["observations"], 10);
+  ASSERT_GE(json["models"].size(), 1U);
+  EXPECT_EQ(json["models"][0]["parameter"].size(), 4U);
+  for (const char* data : {"data", "live", "stopped"}) {
+    EXPECT_EQ(Exported(Path(data)), while_running) << data;
+  }
+
+  for (const char* from : {"live", "stopped"}) {
+    const std::string to = Path(std::string("restored-") + from);
+    const Outcome restore = Run("restore --from " + Path(from) + " --data " + to);
+    ASSERT_EQ(restore.exit_code, 0) << restore.err;
+    EXPECT_EQ(Exported(to), while_running) << from;
+    EXPECT_EQ(Run("restore --from " + Path(from) + " --data " + to).exit_code, 2);
+    const Outcome doctor = Run("doctor --data " + to);
+    EXPECT_EQ(doctor.exit_code, 0) << doctor.out;
+    EXPECT_NE(doctor.out.find("none runs on it"), std::string::npos) << doctor.out;
+  }
+  Serving server(Path("log"), "--data " + Path("restored-live") + " --listen 127.0.0.1:0");
+  EXPECT_EQ(server.Send({.target = "/v1/users/u1"}).status, 200U);
+  EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+  EXPECT_EQ(Exported(Path("live")), while_running);  // the backup is as it was
+}
+
+TEST_F(ServeCliTest, ExportToAFileIsTheSameText) {
+  {
+    Serving server(Path("log"), Arguments());
+    Use(server);
+    EXPECT_EQ(server.Stop(SIGTERM), 0);
+  }
+  const Outcome outcome = Run("export --data " + Path("data") + " --out " + Path("out.json"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(ReadFile(Path("out.json")).value(), Exported(Path("data")));
+  EXPECT_NE(Run("export --data " + Path("data") + " --out /proc/nothing").exit_code, 0);
+}
+
+TEST_F(ServeCliTest, BackupOfAServerWithAKeyNeedsTheKey) {
+  Serving server(Path("log"), Arguments(), "CODBAND_API_KEY=sesame");
+  server.url();
+  const std::string backup = "backup --data " + Path("data") + " --out " + Path("copy");
+  const Outcome without = Run(backup);
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("CODBAND_API_KEY"), std::string::npos) << without.err;
+  setenv("CODBAND_API_KEY", "sesame", 1);
+  const Outcome with = Run(backup);
+  unsetenv("CODBAND_API_KEY");
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_TRUE(std::filesystem::exists(Path("copy")));
+}
+
+TEST_F(ServeCliTest, AKilledServerLosesNothingAndLeavesNoLock) {
+  std::string before;
+  {
+    Serving server(Path("log"), Arguments());
+    Use(server);
+    before = Exported(Path("data"));
+    EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);
+  }
+  const Outcome doctor = Run("doctor --data " + Path("data"));
+  EXPECT_EQ(doctor.exit_code, 0) << doctor.out;
+  EXPECT_NE(doctor.out.find("did not stop in order"), std::string::npos) << doctor.out;
+  EXPECT_EQ(Exported(Path("data")), before);
+  const Outcome backup = Run("backup --data " + Path("data") + " --out " + Path("copy"));
+  EXPECT_EQ(backup.exit_code, 0) << backup.err;
+  EXPECT_EQ(backup.out.find("by the server"), std::string::npos) << backup.out;
+  EXPECT_EQ(Exported(Path("copy")), before);
+}
+
+TEST_F(ServeCliTest, DamageIsFoundAndNotRestored) {
+  {
+    Serving server(Path("log"), Arguments());
+    Use(server);
+    EXPECT_EQ(server.Stop(SIGTERM), 0);
+  }
+  int damaged = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(Path("data"))) {
+    if (entry.path().extension() != ".sst") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(20);
+    file.put('\x5a');
+    file.put('\x5a');
+    ++damaged;
+  }
+  ASSERT_GT(damaged, 0);
+  const Outcome doctor = Run("doctor --data " + Path("data"));
+  EXPECT_EQ(doctor.exit_code, 1) << doctor.out << doctor.err;
+  EXPECT_NE(doctor.out.find("NO"), std::string::npos) << doctor.out;
+  EXPECT_NE(doctor.err.find("is not sound"), std::string::npos) << doctor.err;
+  const Outcome restore = Run("restore --from " + Path("data") + " --data " + Path("to"));
+  EXPECT_EQ(restore.exit_code, 1) << restore.out;
+  EXPECT_FALSE(std::filesystem::exists(Path("to")));
+}
+
+TEST_F(ServeCliTest, DecisionLogHoldsFinishedDecisions) {
+  {
+    Serving server(Path("log"), Arguments("--set decision_log.directory=" + Path("decisions")));
+    Use(server);
+    EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+  }
+  std::size_t lines = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(Path("decisions"))) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line); ++lines) {
+      const Json json = Json::parse(line);
+      EXPECT_EQ(json["c"]["_multi"].size(), 6U);
+      EXPECT_EQ(json["a"].size(), 6U);
+      EXPECT_EQ(json["a"][0], json["_label_Action"]);
+      EXPECT_EQ(json["p"][0], json["_label_probability"]);
+      EXPECT_GT(json["p"][5].get<double>(), 0);
+    }
+  }
+  EXPECT_EQ(lines, 30U);
+}
+
+TEST_F(ServeCliTest, DemoCanBeStoppedBeforeItIsWarm) {
+  Serving server(Path("log"), "--demo --data " + Path("demo") + " --listen 127.0.0.1:0");
+  while (!std::filesystem::exists(Path("demo/server.json"))) usleep(2000);
+  EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+  EXPECT_NE(server.output().find("/v1/rank"), std::string::npos) << server.output();
+}
+
+}  // namespace
+}  // namespace codband
