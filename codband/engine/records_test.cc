@@ -1,0 +1,262 @@
+#include "codband/engine/records.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+
+namespace codband {
+namespace {
+
+Decision ADecision() {
+  return {.user = 0x8000000000000001,
+          .arm = 3,
+          .features = {1.5, -2, 0},
+          .model = 12,
+          .period = 4,
+          .mean = 0.25,
+          .width = 0.5,
+          .score = 1e-300,
+          .propensity = 0.125};
+}
+
+void ExpectEqual(const Decision& a, const Decision& b) {
+  EXPECT_EQ(a.user, b.user);
+  EXPECT_EQ(a.arm, b.arm);
+  EXPECT_EQ(a.features, b.features);
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.period, b.period);
+  EXPECT_EQ(a.mean, b.mean);
+  EXPECT_EQ(a.width, b.width);
+  EXPECT_EQ(a.score, b.score);
+  EXPECT_EQ(a.propensity, b.propensity);
+}
+
+PendingDecision APending() {
+  return {.state = PendingDecision::State::kDeferred,
+          .time_ms = 1'700'000'000'000,
+          .deadline_ms = 1'700'000'600'000,
+          .learn = false,
+          .user = "ann",
+          .decision = ADecision(),
+          .context = R"({"device": "phone"})",
+          .candidates = {{"x", 0.25, {1, 2, 3}}, {"y", 0.75, {4, 5, 6}}}};
+}
+
+LogRecord ALogRecord() {
+  return {.kind = LogRecord::Kind::kLearn,
+          .time_ms = 77,
+          .user = std::string("a\0b", 3),
+          .event = std::numeric_limits<std::uint64_t>::max(),
+          .reward = -1.25,
+          .decision = ADecision()};
+}
+
+Person APerson() {
+  return {.name = "ann",
+          .observations = 99,
+          .first_ms = 5,
+          .change_count = 70,
+          .moves = {{.time_ms = 6, .from = 0, .to = 3}, {.time_ms = 7, .from = 3, .to = kNoModel}}};
+}
+
+std::string Encode(const Person& person) {
+  ByteWriter out;
+  person.Save(out);
+  return out.Take();
+}
+
+Status DecodePerson(std::string_view bytes) {
+  ByteReader in(bytes);
+  Person person;
+  person.Load(in);
+  in.ExpectEnd();
+  return in.status();
+}
+
+CheckpointRecord ACheckpoint() {
+  return {.spec = "codband:v=1",
+          .sequence = 12345,
+          .users = 7,
+          .changes = 3,
+          .recent = {{.user = "ann", .time_ms = 1, .from = kNoModel, .to = 2}},
+          .shared = "all that is shared"};
+}
+
+Item AnItem() {
+  return {.id = "i",
+          .features = {0.1, 0.2, 0.3},
+          .named = {{"genre=rock", 1}, {"price", 3.5}},
+          .tags = {"loud", ""}};
+}
+
+Identity AnIdentity() { return {.dim = 25, .created_ms = 9, .version = "0.1.0"}; }
+
+TEST(RecordsTest, PendingDecisionsComeBack) {
+  const PendingDecision pending = APending();
+  const PendingDecision back = PendingDecision::Decode(pending.Encode()).value();
+  EXPECT_EQ(back.state, pending.state);
+  EXPECT_EQ(back.time_ms, pending.time_ms);
+  EXPECT_EQ(back.deadline_ms, pending.deadline_ms);
+  EXPECT_EQ(back.learn, pending.learn);
+  EXPECT_EQ(back.user, pending.user);
+  ExpectEqual(back.decision, pending.decision);
+  EXPECT_EQ(back.context, pending.context);
+  ASSERT_EQ(back.candidates.size(), 2U);
+  EXPECT_EQ(back.candidates[1].id, "y");
+  EXPECT_EQ(back.candidates[1].probability, 0.75);
+  EXPECT_EQ(back.candidates[1].features, (std::vector<float>{4, 5, 6}));
+}
+
+TEST(RecordsTest, DecisionsWithAnOutcomeKeepOnlyStateAndDeadline) {
+  for (const auto state : {PendingDecision::State::kRewarded, PendingDecision::State::kExpired}) {
+    PendingDecision pending = APending();
+    pending.state = state;
+    const std::string bytes = pending.Encode();
+    EXPECT_EQ(bytes.find("ann"), std::string::npos);
+    const PendingDecision back = PendingDecision::Decode(bytes).value();
+    EXPECT_EQ(back.state, state);
+    EXPECT_EQ(back.deadline_ms, pending.deadline_ms);
+  }
+}
+
+TEST(RecordsTest, LogEntriesComeBack) {
+  const LogRecord learn = ALogRecord();
+  const LogRecord back = LogRecord::Decode(learn.Encode()).value();
+  EXPECT_EQ(back.kind, learn.kind);
+  EXPECT_EQ(back.time_ms, learn.time_ms);
+  EXPECT_EQ(back.user, learn.user);
+  EXPECT_EQ(back.event, learn.event);
+  EXPECT_EQ(back.reward, learn.reward);
+  ExpectEqual(back.decision, learn.decision);
+  const LogRecord forget{
+      .kind = LogRecord::Kind::kForget, .time_ms = -1, .user = "ann", .decision = {}};
+  const LogRecord forgotten = LogRecord::Decode(forget.Encode()).value();
+  EXPECT_EQ(forgotten.kind, forget.kind);
+  EXPECT_EQ(forgotten.time_ms, -1);
+  EXPECT_EQ(forgotten.user, "ann");
+}
+
+TEST(RecordsTest, PeopleComeBack) {
+  const std::string bytes = Encode(APerson());
+  ByteReader in(bytes);
+  Person back;
+  back.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok());
+  EXPECT_EQ(Encode(back), bytes);
+  EXPECT_EQ(back.name, "ann");
+  EXPECT_EQ(back.observations, 99U);
+  EXPECT_EQ(back.change_count, 70U);
+  EXPECT_EQ(back.since_ms(), 7);
+  EXPECT_EQ(back.moves.at(1).to, kNoModel);
+}
+
+TEST(RecordsTest, PeopleRememberTheNewestChanges) {
+  Person person;
+  person.first_ms = -1;
+  EXPECT_EQ(person.since_ms(), -1);
+  for (int i = 0; i < 100; ++i) person.AddMove({.time_ms = i, .from = 0, .to = 1});
+  EXPECT_EQ(person.change_count, 100U);
+  ASSERT_EQ(person.moves.size(), Person::kMostChanges);
+  EXPECT_EQ(person.moves.front().time_ms, 36);
+  EXPECT_EQ(person.since_ms(), 99);
+}
+
+TEST(RecordsTest, CheckpointsComeBack) {
+  const CheckpointRecord back = CheckpointRecord::Decode(ACheckpoint().Encode()).value();
+  EXPECT_EQ(back.Encode(), ACheckpoint().Encode());
+  EXPECT_EQ(back.spec, "codband:v=1");
+  EXPECT_EQ(back.sequence, 12345U);
+  EXPECT_EQ(back.recent.at(0).from, kNoModel);
+  EXPECT_EQ(back.shared, "all that is shared");
+}
+
+TEST(RecordsTest, ItemsAndIdentitiesComeBack) {
+  EXPECT_EQ(DecodeItem(EncodeItem(AnItem())).value(), AnItem());
+  const Identity back = Identity::Decode(AnIdentity().Encode()).value();
+  EXPECT_EQ(back.dim, 25U);
+  EXPECT_EQ(back.created_ms, 9);
+  EXPECT_EQ(back.version, "0.1.0");
+}
+
+// Every record, cut at every byte, and with a byte too many.
+TEST(RecordsTest, CutRecordsAreCorruption) {
+  PendingDecision rewarded = APending();
+  rewarded.state = PendingDecision::State::kRewarded;
+  LogRecord forget = ALogRecord();
+  forget.kind = LogRecord::Kind::kForget;
+  const auto code = [](const auto& result) { return result.status().code(); };
+  using Decode = std::function<StatusCode(std::string_view)>;
+  const Decode pending = [&](auto bytes) { return code(PendingDecision::Decode(bytes)); };
+  const Decode log = [&](auto bytes) { return code(LogRecord::Decode(bytes)); };
+  const std::vector<std::pair<std::string, Decode>> records = {
+      {APending().Encode(), pending},
+      {rewarded.Encode(), pending},
+      {ALogRecord().Encode(), log},
+      {forget.Encode(), log},
+      {Encode(APerson()), [](auto bytes) { return DecodePerson(bytes).code(); }},
+      {ACheckpoint().Encode(), [&](auto bytes) { return code(CheckpointRecord::Decode(bytes)); }},
+      {EncodeItem(AnItem()), [&](auto bytes) { return code(DecodeItem(bytes)); }},
+      {AnIdentity().Encode(), [&](auto bytes) { return code(Identity::Decode(bytes)); }},
+      {NumberKey(7), [&](auto bytes) { return code(ReadNumberKey(bytes)); }},
+  };
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto& [bytes, decode] = records[i];
+    EXPECT_EQ(decode(bytes), StatusCode::kOk) << i;
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_EQ(decode(std::string_view(bytes).substr(0, size)), StatusCode::kCorruption)
+          << "record " << i << " cut at " << size;
+    }
+    EXPECT_EQ(decode(bytes + '\0'), StatusCode::kCorruption) << i;
+  }
+}
+
+TEST(RecordsTest, StrangeValuesAreCorruption) {
+  std::string bytes = APending().Encode();
+  bytes[0] = 4;
+  EXPECT_EQ(PendingDecision::Decode(bytes).status().code(), StatusCode::kCorruption);
+  bytes = ALogRecord().Encode();
+  bytes[0] = 2;
+  EXPECT_EQ(LogRecord::Decode(bytes).status().code(), StatusCode::kCorruption);
+  LogRecord infinite = ALogRecord();
+  infinite.reward = INFINITY;
+  EXPECT_EQ(LogRecord::Decode(infinite.Encode()).status().code(), StatusCode::kCorruption);
+  Identity identity = AnIdentity();
+  identity.dim = 0;
+  EXPECT_EQ(Identity::Decode(identity.Encode()).status().code(), StatusCode::kCorruption);
+  bytes = AnIdentity().Encode();
+  ++bytes[0];
+  EXPECT_EQ(Identity::Decode(bytes).status().message(),
+            "data format is 2, this program reads 1 (before byte 4)");
+}
+
+RC_GTEST_PROP(RecordsTest, NumberKeysAreOrderedAsNumbers, (std::uint64_t a, std::uint64_t b)) {
+  RC_ASSERT(ReadNumberKey(NumberKey(a)).value() == a);
+  RC_ASSERT((NumberKey(a) < NumberKey(b)) == (a < b));
+}
+
+RC_GTEST_PROP(RecordsTest, DeadlinesAreOrderedByTime, ()) {
+  const auto deadline = [] {
+    return Deadline{.time_ms = *rc::gen::inRange<std::int64_t>(0, 1 << 20),
+                    .event_id = *rc::gen::arbitrary<std::string>()};
+  };
+  const Deadline a = deadline();
+  const Deadline b = deadline();
+  const Deadline back = Deadline::FromKey(a.Key()).value();
+  RC_ASSERT(back.time_ms == a.time_ms);
+  RC_ASSERT(back.event_id == a.event_id);
+  if (a.time_ms < b.time_ms) RC_ASSERT(a.Key() < b.Key());
+  RC_ASSERT(a.Key() < Deadline::KeyAfter(a.time_ms));
+  if (b.time_ms > a.time_ms) RC_ASSERT(b.Key() >= Deadline::KeyAfter(a.time_ms));
+}
+
+TEST(RecordsTest, NobodyIsUserZero) {
+  EXPECT_NE(HashUser(""), 0U);
+  EXPECT_NE(HashUser("ann"), HashUser("bob"));
+  EXPECT_EQ(HashUser("ann"), HashUser("ann"));
+}
+
+}  // namespace
+}  // namespace codband
