@@ -62,6 +62,8 @@ class LocalEngine final : public Engine {
   Status Check() override;
 
  private:
+  Status CheckAll();
+
   // The actions on offer, with their features row after row.
   struct Offer {
     std::vector<std::string_view> ids;                    // of the request or the catalogue
@@ -577,6 +579,16 @@ Status LocalEngine::Backup(const std::filesystem::path& directory) {
 }
 
 Status LocalEngine::Check() {
+  Status sound;
+  try {
+    learner_->RunBetween([&] { sound = CheckAll(); });
+  } catch (const std::exception& error) {
+    return Status::IoError(error.what());
+  }
+  return sound;
+}
+
+Status LocalEngine::CheckAll() {
   const Learner::Unsaved unsaved = learner_->CollectUnsaved();
   const std::unordered_set<UserId> erased(unsaved.erased.begin(), unsaved.erased.end());
   const auto all_users = [&](const Policy::VisitRecord& visit) -> Status {

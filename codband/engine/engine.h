@@ -219,7 +219,7 @@ class Engine {
   // A copy of this moment into a directory that does not exist yet.
   virtual Status Backup(const std::filesystem::path& directory) = 0;
   // Whether what is stored fits together: every user's record can be read and the models add up to
-  // their users. Slow: reads everything.
+  // their users. Slow: reads everything, and learning waits meanwhile.
   virtual Status Check() = 0;
 };
 

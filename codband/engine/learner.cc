@@ -322,17 +322,14 @@ Learner::Unsaved Learner::CollectUnsaved() {
 }
 
 void Learner::RunBetween(const std::function<void()>& task) {
-  if (!thread_.joinable()) return task();
-  std::promise<void> finished;
+  if (!thread_.joinable() || thread_.get_id() == std::this_thread::get_id()) return task();
+  std::packaged_task<void()> packaged(task);
   {
     const std::lock_guard lock(mutex_);
-    tasks_.emplace_back([&] {
-      task();
-      finished.set_value();
-    });
+    tasks_.emplace_back([&] { packaged(); });
   }
   wake_.notify_one();
-  finished.get_future().wait();
+  packaged.get_future().get();
 }
 
 std::uint64_t Learner::ChangesSince(std::int64_t time_ms) const {

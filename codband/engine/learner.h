@@ -68,6 +68,10 @@ class Learner {
   // Makes a checkpoint and waits for it.
   Status Checkpoint();
 
+  // Runs a function on the learner's thread, between entries, and waits for it: nothing is learned
+  // and no checkpoint is made meanwhile. Throws what the function throws.
+  void RunBetween(const std::function<void()>& task);
+
   // Records that are not, or not as they are now, in the store, by user: of the policy and of
   // people. For looking at everything at one moment; waits for the learner to be between entries.
   struct Unsaved {
@@ -116,8 +120,6 @@ class Learner {
   void NoteChange(std::int64_t time_ms);
   bool CheckpointDue() const;
   Status MakeCheckpoint();
-  // Runs a function on the learner's thread, between entries, and waits for it.
-  void RunBetween(const std::function<void()>& task);
   void SetError(const std::string& problem);
 
   Store& store_;
