@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "codband/base/random.h"
-#include "codband/store/store_testing.h"
+#include "codband/store/test_support.h"
 
 namespace codband {
 namespace {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "codband/base/random.h"
-#include "codband/store/store_testing.h"
+#include "codband/store/test_support.h"
 
 namespace codband {
 namespace {

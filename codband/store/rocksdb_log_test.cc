@@ -13,7 +13,7 @@
 
 #include "codband/base/file.h"
 #include "codband/base/random.h"
-#include "codband/store/store_testing.h"
+#include "codband/store/test_support.h"
 
 namespace codband {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "codband/base/file.h"
-#include "codband/store/store_testing.h"
+#include "codband/store/test_support.h"
 
 namespace codband {
 namespace {
