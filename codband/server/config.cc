@@ -332,6 +332,7 @@ Result<ServeConfig> ReadServeConfig(const ConfigSources& sources) {
   Status status = read();
   if (!status.ok()) return status;
   config.engine.keep_candidates = !config.decision_log.directory.empty();
+  config.server.mode = std::get<std::string>(FindKey("policy.mode")->get(config));
   return config;
 }
 

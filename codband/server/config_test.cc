@@ -111,6 +111,7 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.server.idle_timeout_ms, 2000);
   EXPECT_EQ(config.engine.policy, "linucb:alpha=0.3");
   EXPECT_EQ(config.engine.mode, Mode::kApprentice);
+  EXPECT_EQ(config.server.mode, "apprentice");
   EXPECT_EQ(config.engine.exploration_floor, 0.25);
   EXPECT_EQ(config.engine.seed, 99U);
   EXPECT_EQ(config.engine.dim, 12U);
