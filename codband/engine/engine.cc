@@ -253,13 +253,16 @@ RankReply LocalEngine::MakeReply(const RankRequest& request, const Offer& offer,
   } else if (offer.whole_catalogue) {
     count = std::min(count, kDefaultTopOfCatalogue);
   }
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count),
-                            [&](std::uint32_t a, std::uint32_t b) {
-                              if ((a == chosen) != (b == chosen)) return a == chosen;
-                              const double score_a = ranking.arms[a].score;
-                              const double score_b = ranking.arms[b].score;
-                              return score_a != score_b ? score_a > score_b : a < b;
-                            });
+  const auto better = [&](std::uint32_t a, std::uint32_t b) {
+    if ((a == chosen) != (b == chosen)) return a == chosen;
+    const double score_a = ranking.arms[a].score;
+    const double score_b = ranking.arms[b].score;
+    return score_a != score_b ? score_a > score_b : a < b;
+  };
+  // Selecting first is for a few of many; a heap is slow where all are asked for.
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
+  if (count < order.size()) std::ranges::nth_element(order, end, better);
+  std::ranges::sort(order.begin(), end, better);
   RankReply reply{
       .event_id = request.event_id,
       .reward_action_id = std::string(offer.ids[options_.mode == Mode::kOnline ? chosen : 0]),
