@@ -260,7 +260,7 @@ Awaitable<void> Api::Page(Worker& worker, Reply& reply) {
     PageFacts page{.mode = mode_, .start_time_ms = facts.start_time_ms, .now_ms = facts.now_ms};
     page.connections = facts.connections;
     page.stats = engine_.Stats();
-    page.models = engine_.Models(6);
+    page.models = engine_.Models(4);
     page.changes = engine_.RecentChanges(15);
     return RenderPage(page);
   });
@@ -281,7 +281,7 @@ void Api::Read(const RouteMatch& match, Reply& reply) {
       reply.body = sources_.metrics();
       return;
     case RouteId::kOpenApi:
-      reply.body = kOpenApi;
+      reply.body = kOpenApiJson;
       return;
     case RouteId::kChanges:
       return Changes(match, reply);

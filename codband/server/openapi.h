@@ -5,6 +5,6 @@
 namespace codband {
 
 // codband/server/openapi.json, put into the program by the build.
-extern const std::string_view kOpenApi;
+extern const std::string_view kOpenApiJson;
 
 }  // namespace codband

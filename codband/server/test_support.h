@@ -162,7 +162,11 @@ class FakeEngine final : public Engine {
   }
   EngineStats Stats() override {
     const std::lock_guard lock(mutex_);
-    EngineStats stats{.policy = "codband", .dim = kDim, .ranks = calls_, .models = 2};
+    EngineStats stats;
+    stats.policy = "codband";
+    stats.dim = kDim;
+    stats.ranks = calls_;
+    stats.models = 2;
     stats.users = 3;
     stats.items = items_.size();
     stats.committed_sequence = 12;
@@ -183,7 +187,12 @@ class FakeEngine final : public Engine {
 
  private:
   static ModelReport MakeModel(ModelId id, std::size_t top) {
-    ModelReport model{.id = id, .popularity = 0.5, .users = 2, .periods = 3, .observations = 10};
+    ModelReport model;
+    model.id = id;
+    model.popularity = 0.5;
+    model.users = 2;
+    model.periods = 3;
+    model.observations = 10;
     model.parameter = {0.5, -1, 0, 0.25};
     model.items = {{"song-1", 0.9}, {"song-2", 0.8}};
     model.tags = {{"rock & roll", 7}};
