@@ -61,9 +61,9 @@ Result<std::unique_ptr<Committer>> Committer::Open(
   std::unique_ptr<Committer> committer(
       new Committer(store, learner, catalogue, options, std::move(on_finished)));
   CODBAND_RETURN_IF_ERROR(committer->LoadForgotten());
-  std::uint64_t pending = 0;
-  CODBAND_RETURN_IF_ERROR(store.Scan(Table::kDeadlines, {}, {}, [&](auto, auto) {
-    ++pending;
+  std::int64_t pending = 0;
+  CODBAND_RETURN_IF_ERROR(store.Scan(Table::kPending, {}, {}, [&](auto, auto value) {
+    if (PendingDecision::Waits(value)) ++pending;
     return true;
   }));
   committer->counters_.pending = pending;
@@ -230,16 +230,15 @@ Result<PendingDecision> Committer::FindPending(const std::string& event_id,
     if (status.code() == StatusCode::kNotFound) return UnknownEvent(event_id);
     if (!status.ok()) return status;
   }
-  auto decoded = PendingDecision::Decode(bytes);
-  if (!decoded.ok()) return decoded.status();
-  PendingDecision pending = std::move(decoded).value();
+  return PendingDecision::Decode(bytes);
+}
+
+bool Committer::IsForgotten(const PendingDecision& pending, const Group& group) const {
   for (const auto* forgotten : {&forgotten_, &group.forgotten}) {
     const auto found = forgotten->find(pending.decision.user);
-    if (found != forgotten->end() && pending.time_ms <= found->second) {
-      return UnknownEvent(event_id);
-    }
+    if (found != forgotten->end() && pending.time_ms <= found->second) return true;
   }
-  return pending;
+  return false;
 }
 
 void Committer::PutPending(const std::string& event_id, std::string bytes, Group& group) {
@@ -257,10 +256,8 @@ void Committer::Process(RankCommand& command, Group& group) {
   if (command.known_id) {
     const auto known = FindPending(command.event_id, group);
     // A decision that has its outcome keeps it; one that waits is replaced by what was shown last.
-    if (known.ok() && (known.value().state == PendingDecision::State::kRewarded ||
-                       known.value().state == PendingDecision::State::kExpired)) {
-      return;
-    }
+    if (known.ok() && !known.value().waits()) return;
+    if (known.ok()) --group.pending_change;
   }
   const Deadline deadline{.time_ms = command.deadline_ms, .event_id = command.event_id};
   group.batch.Put(Table::kDeadlines, deadline.Key(), {});
@@ -282,6 +279,7 @@ void Committer::Process(RewardCommand& command, Group& group) {
         });
   };
   auto found = FindPending(command.event_id, group);
+  if (found.ok() && IsForgotten(found.value(), group)) found = UnknownEvent(command.event_id);
   if (!found.ok()) {
     if (found.status().code() == StatusCode::kNotFound) {
       return answer(RewardOutcome::kUnknown, counters_.unknown);
@@ -301,6 +299,7 @@ void Committer::Process(RewardCommand& command, Group& group) {
   PendingDecision rewarded{.state = PendingDecision::State::kRewarded,
                            .deadline_ms = pending.deadline_ms};
   PutPending(command.event_id, rewarded.Encode(), group);
+  --group.pending_change;
   if (!pending.learn) {
     answer(RewardOutcome::kAccepted, counters_.accepted);
     return Conclude(command.event_id, pending, command.value, false, {}, group);
@@ -345,7 +344,8 @@ void Committer::Conclude(const std::string& event_id, const PendingDecision& pen
 void Committer::Process(ActivateCommand& command, Group& group) {
   auto found = FindPending(command.event_id, group);
   Status status = found.ok() ? Status() : found.status();
-  if (found.ok() && found.value().state == PendingDecision::State::kExpired) {
+  if (found.ok() && (found.value().state == PendingDecision::State::kExpired ||
+                     IsForgotten(found.value(), group))) {
     status = UnknownEvent(command.event_id);
   }
   if (status.ok() && found.value().state == PendingDecision::State::kDeferred) {
@@ -355,7 +355,6 @@ void Committer::Process(ActivateCommand& command, Group& group) {
     const Deadline deadline{.time_ms = pending.deadline_ms, .event_id = command.event_id};
     group.batch.Put(Table::kDeadlines, deadline.Key(), {});
     PutPending(command.event_id, pending.Encode(), group);
-    ++group.pending_change;
   }
   group.after.push_back([done = std::move(command.done), status](const Status& written) {
     done(written.ok() ? status : written);
@@ -400,15 +399,12 @@ void Committer::Process(ForgetCommand& command, Group& group) {
 
 void Committer::ProcessDeadline(const Deadline& deadline, Group& group) {
   group.batch.Delete(Table::kDeadlines, deadline.Key());
-  --group.pending_change;
   auto found = FindPending(deadline.event_id, group);
-  if (!found.ok()) {
-    if (found.status().code() == StatusCode::kNotFound) DeletePending(deadline.event_id, group);
-    return;
-  }
+  if (!found.ok()) return;
   PendingDecision pending = std::move(found).value();
   if (pending.deadline_ms != deadline.time_ms) return;  // it was given another one
-  if (pending.state != PendingDecision::State::kWaiting) {
+  if (pending.waits()) --group.pending_change;
+  if (pending.state != PendingDecision::State::kWaiting || IsForgotten(pending, group)) {
     if (pending.state == PendingDecision::State::kDeferred) ++group.expired;
     return DeletePending(deadline.event_id, group);
   }
@@ -419,7 +415,6 @@ void Committer::ProcessDeadline(const Deadline& deadline, Group& group) {
   PutPending(deadline.event_id, expired.Encode(), group);
   const Deadline removal{.time_ms = expired.deadline_ms, .event_id = deadline.event_id};
   group.batch.Put(Table::kDeadlines, removal.Key(), {});
-  ++group.pending_change;
   if (!options_.default_reward) return;
   ++group.defaulted;
   Conclude(deadline.event_id, pending, *options_.default_reward, true, {}, group);

@@ -109,9 +109,10 @@ class Committer {
   // Takes the wait of one decision as over.
   void ProcessDeadline(const Deadline& deadline, Group& group);
 
-  // The decision as the store and the group so far have it; kNotFound if there is none, or if its
-  // user was forgotten since.
+  // The decision as the store and the group so far have it; kNotFound if there is none.
   Result<PendingDecision> FindPending(const std::string& event_id, const Group& group) const;
+  // Whether its user was forgotten since.
+  bool IsForgotten(const PendingDecision& pending, const Group& group) const;
   void PutPending(const std::string& event_id, std::string bytes, Group& group);
   void DeletePending(const std::string& event_id, Group& group);
   // The decision has its outcome: for the log of what is to be learned, and for the decision log.

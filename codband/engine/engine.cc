@@ -290,7 +290,7 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
       for (const NamedFeature& feature : *offer.named[shown]) {
         const HashedPlace place = PlaceOf(feature.name, dim_);
         out.contributions.push_back(
-            {feature.name, ranking.theta[place.index] * place.sign * feature.value});
+            {feature.name, ranking.theta[place.index] * (place.sign * feature.value)});
       }
     } else {
       const std::span<const double> x = offer.arms.arm(shown);

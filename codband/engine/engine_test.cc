@@ -144,6 +144,7 @@ TEST(EngineTest, RewardsAreCountedOnce) {
   EXPECT_EQ(box.Reward(event, 1).value().outcome, RewardOutcome::kDuplicate);
   EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
   const EngineStats stats = box->Stats();
+  EXPECT_EQ(stats.pending, 0U);
   EXPECT_EQ(stats.rewards_accepted, 1U);
   EXPECT_EQ(stats.rewards_duplicate, 2U);
   EXPECT_EQ(stats.rewards_unknown, 1U);
@@ -204,6 +205,7 @@ TEST(EngineTest, DeferredDecisionsWaitToBeActivated) {
   box.Advance(60);  // the wait of "shown" began anew
   WaitForExpiry(box, 1);
   EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(box->Stats().pending, 1U);
   EXPECT_EQ(box.Reward("never", 1).value().outcome, RewardOutcome::kUnknown);
   EXPECT_EQ(box.Reward("shown", 1).value().outcome, RewardOutcome::kAccepted);
 }
@@ -216,6 +218,7 @@ TEST(EngineTest, PendingDecisionsSurviveARestart) {
   EXPECT_EQ(box->Stats().pending, 1U);
   EXPECT_EQ(box.Reward("e", 1).value().outcome, RewardOutcome::kAccepted);
   box.Open();
+  EXPECT_EQ(box->Stats().pending, 0U);
   EXPECT_EQ(box.Reward("e", 1).value().outcome, RewardOutcome::kDuplicate);
   EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
   EXPECT_EQ(box->Stats().items, 3U);

@@ -127,6 +127,10 @@ std::string PendingDecision::Encode() const {
   return out.Take();
 }
 
+bool PendingDecision::Waits(std::string_view bytes) {
+  return !bytes.empty() && bytes[0] <= static_cast<char>(State::kDeferred);
+}
+
 Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
   return DecodeWith<PendingDecision>(bytes, [](ByteReader& in, PendingDecision& pending) {
     pending.state = LoadEnum(in, "state of the decision", State::kExpired);

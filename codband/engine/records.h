@@ -57,6 +57,10 @@ struct PendingDecision {
   std::string context = {};
   std::vector<FinishedDecision::Candidate> candidates = {};
 
+  // Whether its outcome is open; the second form looks at an encoded one.
+  bool waits() const { return state == State::kWaiting || state == State::kDeferred; }
+  static bool Waits(std::string_view bytes);
+
   std::string Encode() const;
   static Result<PendingDecision> Decode(std::string_view bytes);
 };
