@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "codband/base/random.h"
 
 namespace codband {
 namespace {
@@ -58,8 +61,27 @@ TEST(ReplyJsonTest, NumbersReadBackTheSame) {
                              123456789.123456789, 1e-7}) {
     EXPECT_EQ(json::parse(Number(value)).get<double>(), value) << Number(value);
   }
+  RandomStream random({.seed = 1}, 0);
+  for (int i = 0; i < 100'000; ++i) {
+    const double value = (random.Uniform() - 0.5) * std::pow(10.0, 40 * random.Uniform() - 20);
+    const std::string text = Number(value);
+    ASSERT_EQ(std::strtod(text.c_str(), nullptr), value) << text;
+    ASSERT_TRUE(json::accept(text)) << text;
+    ASSERT_LE(text.size(), 24u) << text;
+  }
+}
+
+TEST(ReplyJsonTest, NumbersAreInPlainNotationWhereThatIsShort) {
   EXPECT_EQ(Number(0.1), "0.1");
+  EXPECT_EQ(Number(-0.1), "-0.1");
+  EXPECT_EQ(Number(0), "0");
+  EXPECT_EQ(Number(-0.0), "-0");
   EXPECT_EQ(Number(3), "3");
+  EXPECT_EQ(Number(-12000), "-12000");
+  EXPECT_EQ(Number(0.00025), "0.00025");
+  EXPECT_EQ(Number(1234.5), "1234.5");
+  EXPECT_EQ(Number(100000000000000), "100000000000000");
+  EXPECT_EQ(Number(1e100), "1e+100");
 }
 
 TEST(ReplyJsonTest, NoNumberIsNull) {
@@ -96,6 +118,23 @@ TEST(ReplyJsonTest, RankReply) {
   out.clear();
   AppendRankReply(out, reply);
   EXPECT_EQ(json::parse(out)["explanation"]["lastChange"], "1970-01-01T00:00:00.000Z");
+}
+
+TEST(ReplyJsonTest, RankingsOfLongAndStrangeValuesAreWhole) {
+  RankReply reply;
+  const double longest = -1.2345678901234567e-300;
+  for (int i = 0; i < 300; ++i) {
+    reply.ranking.push_back(
+        {std::string(256, static_cast<char>(i)), longest, longest, std::nan(""), longest * i});
+  }
+  std::string out;
+  AppendRankReply(out, reply);
+  const json ranking = json::parse(out)["ranking"];
+  ASSERT_EQ(ranking.size(), 300u);
+  EXPECT_EQ(ranking[65]["id"], std::string(256, 'A'));
+  EXPECT_EQ(ranking[1]["score"], longest);
+  EXPECT_TRUE(ranking[1]["mean"].is_null());
+  EXPECT_EQ(ranking[2]["width"], longest * 2);
 }
 
 TEST(ReplyJsonTest, RewardReply) {
