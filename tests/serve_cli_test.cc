@@ -28,6 +28,7 @@ class Serving {
       : log_(log) {
     const std::string command = "exec env " + environment + " " CODBAND_PROGRAM " serve " +
                                 arguments + " >" + log + " 2>&1";
+    std::filesystem::remove(log);  // of a server before this one
     pid_ = fork();
     if (pid_ == 0) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -335,6 +336,18 @@ TEST_F(ServeCliTest, AKilledServerLosesNothingAndLeavesNoLock) {
   EXPECT_EQ(backup.exit_code, 0) << backup.err;
   EXPECT_EQ(backup.out.find("by the server"), std::string::npos) << backup.out;
   EXPECT_EQ(Exported(Path("copy")), before);
+}
+
+TEST_F(ServeCliTest, DataOfAnotherPolicyIsReadWithThatPolicyFromTheStart) {
+  Serving server(Path("log"), Arguments("--set policy.spec=linucb:alpha=0.5"));
+  Use(server);
+  EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);  // before any checkpoint is due
+  const Json json = Json::parse(Exported(Path("data")));
+  EXPECT_EQ(json["meta"]["policy"].get<std::string>().rfind("linucb:alpha=0.5", 0), 0U) << json;
+  EXPECT_EQ(json["meta"]["learned"], 30);
+  const Outcome doctor = Run("doctor --data " + Path("data"));
+  EXPECT_EQ(doctor.exit_code, 0) << doctor.out << doctor.err;
+  EXPECT_NE(doctor.out.find("policy linucb"), std::string::npos) << doctor.out;
 }
 
 TEST_F(ServeCliTest, DamageIsFoundAndNotRestored) {
