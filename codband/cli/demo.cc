@@ -80,6 +80,8 @@ Item MakeArtist(std::size_t number, std::size_t dim, RandomStream& random) {
   }
   item.named.push_back({Feature("mood", mood), 0.5});
   item.named.push_back({Feature("decade", decade), 0.5});
+  // To hundredths, as people write it.
+  item.named.push_back({"energy", static_cast<double>(random.Below(101)) / 100});
   item.tags.emplace_back(mood);
   item.tags.emplace_back(decade);
   item.features.resize(dim);
@@ -128,6 +130,7 @@ double DemoWorld::PlayChance(std::size_t taste, std::size_t item) const {
   }
   chance += 0.2 * Value(items_[item], Feature("mood", likes.mood));
   chance += 0.2 * Value(items_[item], Feature("decade", likes.decade));
+  if (likes.mood == "wild" || likes.mood == "sunny") chance += 0.1 * Value(items_[item], "energy");
   return std::min(chance, 0.95);
 }
 
