@@ -173,10 +173,14 @@ Awaitable<void> Api::Reward(Worker& worker, const RouteMatch& match, std::string
     case RewardOutcome::kLate:
       SetError(reply, {.status = 410,
                        .code = "Late",
+                       .field = "eventId",
                        .message = "the event's wait for a reward is over; nothing is changed"});
       break;
     case RewardOutcome::kUnknown:
-      SetError(reply, {.status = 404, .code = "NotFound", .message = "there is no such event"});
+      SetError(reply, {.status = 404,
+                       .code = "NotFound",
+                       .field = "eventId",
+                       .message = "there is no such event"});
       break;
   }
 }

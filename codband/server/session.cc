@@ -179,6 +179,7 @@ std::optional<HttpError> Session::Objection() const {
     const std::vector<std::string_view> near = NearPaths(head_.target);
     return HttpError{.status = 404,
                      .code = "NotFound",
+                     .field = "path",
                      .message = near.empty() ? "there is no such path; see /openapi.json"
                                              : fmt::format("there is no such path; near: {}",
                                                            fmt::join(near, ", "))};
@@ -186,6 +187,7 @@ std::optional<HttpError> Session::Objection() const {
   if (match_.kind == RouteMatch::Kind::kWrongMethod) {
     return HttpError{.status = 405,
                      .code = "MethodNotAllowed",
+                     .field = "method",
                      .message = fmt::format("the path takes {}", AllowedMethods(head_.target))};
   }
   if (head_.expect == RequestHead::Expect::kOther) {
@@ -243,6 +245,7 @@ Session::Next Session::EndOfInput() {
   if (!timed_out_ || state_ != State::kReading) return Next::kEnd;
   SetError(reply_, {.status = 408,
                     .code = "RequestTimeout",
+                    .field = "request",
                     .message = fmt::format("the request took longer than {} ms to arrive",
                                            options_.request_timeout_ms)});
   reply_.close = true;
