@@ -180,7 +180,9 @@ Status Serve(const ServeConfig& config, const ServeFlags& flags) {
   }
   auto engine = OpenEngine(config, log.get());
   if (!engine.ok()) return engine.status();
-  auto server = StartServer(*engine.value(), config.server, flags.demo && flags.listen.empty());
+  ServerOptions options = config.server;
+  options.decision_log = log.get();
+  auto server = StartServer(*engine.value(), options, flags.demo && flags.listen.empty());
   if (!server.ok()) return server.status();
   const std::string url = ReachableUrl(config.server, server.value()->port());
   CODBAND_RETURN_IF_ERROR(WriteServerNote(config.data, {.url = url, .pid = getpid()}));

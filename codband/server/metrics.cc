@@ -184,6 +184,16 @@ std::string RenderMetrics(std::span<const RouteMetrics* const> threads, const Se
   out.Counter("codband_connections_refused_total",
               "Connections turned away because there were too many.",
               ToDouble(facts.connections_refused));
+  if (facts.decision_log) {
+    const DecisionLogStats& log = *facts.decision_log;
+    out.Counter("codband_decision_log_lines_total", "Decisions written to the decision log.",
+                ToDouble(log.written));
+    out.Counter("codband_decision_log_lost_total",
+                "Decisions that the decision log lacks: the disk failed or the queue was full.",
+                ToDouble(log.failed + log.dropped));
+    out.Gauge("codband_decision_log_queue", "Decisions waiting to be written to the decision log.",
+              ToDouble(log.queue));
+  }
   out.Gauge("codband_process_resident_memory_bytes", "Memory of the process.", ResidentBytes());
   out.Gauge("codband_start_time_seconds", "When the server started, since 1970.",
             static_cast<double>(facts.start_time_ms) / 1000);

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "codband/engine/engine.h"
+#include "codband/server/decision_log.h"
 #include "codband/server/router.h"
 
 namespace codband {
@@ -56,6 +58,7 @@ struct ServerFacts {
   std::uint64_t connections_refused = 0;   // because there were too many
   std::int64_t start_time_ms = 0;
   std::int64_t now_ms = 0;
+  std::optional<DecisionLogStats> decision_log = {};  // if there is one
 };
 
 // Everything at /metrics, in Prometheus' text format 0.0.4.

@@ -76,5 +76,14 @@ TEST(MetricsTest, ALearnerThatIsAheadHasNoLag) {
   EXPECT_TRUE(Has(RenderMetrics({}, {}, stats), "codband_learner_lag_events 0"));
 }
 
+TEST(MetricsTest, TheDecisionLogIsThereIfThereIsOne) {
+  EXPECT_FALSE(Has(RenderMetrics({}, {}, {}), "codband_decision_log_lines_total 0"));
+  const ServerFacts facts{
+      .decision_log = DecisionLogStats{.written = 5, .dropped = 1, .failed = 2, .last_error = {}}};
+  const std::string text = RenderMetrics({}, facts, {});
+  EXPECT_TRUE(Has(text, "codband_decision_log_lines_total 5"));
+  EXPECT_TRUE(Has(text, "codband_decision_log_lost_total 3"));
+}
+
 }  // namespace
 }  // namespace codband

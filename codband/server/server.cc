@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "codband/server/api.h"
+#include "codband/server/decision_log.h"
 #include "codband/server/metrics.h"
 #include "codband/server/session.h"
 #include "codband/server/worker.h"
@@ -135,11 +136,13 @@ class HttpServer final : public Server {
 
  private:
   ServerFacts Facts() const {
-    return {.connections = connections_.load(std::memory_order_relaxed),
-            .connections_accepted = accepted_.load(std::memory_order_relaxed),
-            .connections_refused = refused_.load(std::memory_order_relaxed),
-            .start_time_ms = start_time_ms_,
-            .now_ms = NowMs()};
+    ServerFacts facts{.connections = connections_.load(std::memory_order_relaxed),
+                      .connections_accepted = accepted_.load(std::memory_order_relaxed),
+                      .connections_refused = refused_.load(std::memory_order_relaxed),
+                      .start_time_ms = start_time_ms_,
+                      .now_ms = NowMs()};
+    if (options_.decision_log != nullptr) facts.decision_log = options_.decision_log->Stats();
+    return facts;
   }
 
   Awaitable<void> Accept() {
