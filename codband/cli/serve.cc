@@ -120,13 +120,7 @@ Result<std::unique_ptr<Engine>> OpenEngine(const ServeConfig& config, DecisionLo
     on_finished = [log](const FinishedDecision& decision) { log->Append(decision); };
   }
   auto engine = Engine::Open(std::move(store).value(), config.engine, std::move(on_finished));
-  if (engine.ok()) {
-    // From the first decision on the directory says which policy it is of, and what the log held is
-    // not learned a second time.
-    CODBAND_RETURN_IF_ERROR(engine.value()->Checkpoint());
-    return engine;
-  }
-  if (config.engine.dim == 0) return engine;
+  if (engine.ok() || config.engine.dim == 0) return engine;
   return Status(engine.status().code(),
                 fmt::format("{} (features.dimension is {}; 0 takes what the directory has)",
                             engine.status().message(), config.engine.dim));

@@ -119,7 +119,8 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   if (options_.read_only) return {};
   learner_->Start();
   committer_->Start();
-  return {};
+  // From the first decision on, the directory says which policy it is of.
+  return learner_->has_checkpoint() ? Status() : learner_->Checkpoint();
 }
 
 // A random name for an event: uniqueness is all that is asked of it.

@@ -443,6 +443,17 @@ TEST(EngineTest, SettingsChangeWithoutForgettingUnlessTheyCannot) {
   EXPECT_EQ(box->GetUser("user0").value().observations, 10U);
 }
 
+TEST(EngineTest, ADirectoryKnowsItsPolicyFromTheFirstReward) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  box.options().policy = "linucb";
+  box.Open();  // nothing was learned
+  Visit(box, "ann", "a", 1);
+  box.options().policy = "codband";
+  EXPECT_EQ(box.TryOpen().message(),
+            "policy 'codband' cannot go on with what 'linucb' has learned");
+}
+
 TEST(EngineTest, ServesEveryPolicy) {
   for (const std::string policy : {"linucb", "lints", "club", "random", "codband:paper"}) {
     EngineBox box({.policy = policy});

@@ -70,6 +70,15 @@ Result<std::unique_ptr<Learner>> Learner::Open(Store& store, const EngineOptions
   } else if (found.code() != StatusCode::kNotFound) {
     return found;
   }
+  if (checkpoint && checkpoint->sequence == 0) {
+    // Nothing was learned: if there is nothing to learn either, any policy may start.
+    bool log_is_empty = true;
+    CODBAND_RETURN_IF_ERROR(store.Scan(Table::kLog, {}, {}, [&](auto, auto) {
+      log_is_empty = false;
+      return false;
+    }));
+    if (log_is_empty) checkpoint.reset();
+  }
   auto archives = std::make_unique<Archives>(Archives{
       .users = StoreArchive(store, Table::kUsers), .people = StoreArchive(store, Table::kPeople)});
   const CheckpointRecord* loaded = checkpoint ? &*checkpoint : nullptr;
@@ -82,6 +91,7 @@ Result<std::unique_ptr<Learner>> Learner::Open(Store& store, const EngineOptions
   const std::uint64_t sequence = checkpoint ? checkpoint->sequence : 0;
   learner->applied_sequence_ = sequence;
   learner->checkpoint_sequence_ = sequence;
+  learner->has_checkpoint_ = checkpoint.has_value();
   CODBAND_RETURN_IF_ERROR(learner->Replay());
   return learner;
 }
@@ -295,6 +305,7 @@ Status Learner::MakeCheckpoint() {
   entries_since_checkpoint_ = 0;
   checkpoint_sequence_ = sequence;
   ++checkpoints_;
+  has_checkpoint_ = true;
   SetError({});
   StoreBatch applied;
   applied.DeleteRange(Table::kLog, NumberKey(0), NumberKey(sequence + 1));

@@ -83,7 +83,8 @@ class Learner {
 
   std::uint64_t applied_sequence() const { return applied_sequence_.load(); }
   std::uint64_t checkpoint_sequence() const { return checkpoint_sequence_.load(); }
-  std::uint64_t checkpoints() const { return checkpoints_.load(); }
+  std::uint64_t checkpoints() const { return checkpoints_.load(); }  // since the start
+  bool has_checkpoint() const { return has_checkpoint_.load(); }
   std::uint64_t ChangesSince(std::int64_t time_ms) const;
   // What went wrong and still is; empty if nothing.
   std::string last_error() const;
@@ -136,6 +137,7 @@ class Learner {
   std::atomic<std::uint64_t> applied_sequence_{0};
   std::atomic<std::uint64_t> checkpoint_sequence_{0};
   std::atomic<std::uint64_t> checkpoints_{0};
+  std::atomic<bool> has_checkpoint_{false};
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
