@@ -51,12 +51,16 @@ class Gate {
     std::lock_guard<std::mutex> turn_;
   };
 
+  // Whether the calling thread has passed.
   bool IsInside() const {
     for (const Shared* held = innermost; held != nullptr; held = held->outer_) {
       if (&held->gate_ == this) return true;
     }
     return false;
   }
+
+  // Whether someone is alone, or waits to be.
+  bool IsAwaited() const { return waiting_; }
 
  private:
   inline static thread_local const Shared* innermost = nullptr;

@@ -18,7 +18,8 @@ struct RocksDbOptions {
 // Opens the tables in `directory`/rocksdb. A write that was cut off by a crash at the end of the
 // write-ahead log is dropped; it had not been acknowledged. kUnavailable: another process has it
 // open. kNotFound: there is nothing and `create` is false. kCorruption: what was written is
-// damaged.
+// damaged. kInvalidArgument: what is there is of another program, or of a newer version. With
+// `read_only` another process may have it open, and what it writes later is not seen.
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const std::filesystem::path& directory,
                                                 const RocksDbOptions& options = {});
 

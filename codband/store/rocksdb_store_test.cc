@@ -234,6 +234,7 @@ TEST_F(RocksDbStoreTest, BulkWriteThatCannotBeginFailsAndChangesNothing) {
 }
 
 TEST_F(RocksDbStoreTest, BackupIsAMomentWhileOthersWrite) {
+  constexpr int kBackups = 8;
   auto store = Open();
   std::atomic<bool> done = false;
   std::vector<std::thread> writers;
@@ -256,14 +257,14 @@ TEST_F(RocksDbStoreTest, BackupIsAMomentWhileOthersWrite) {
       ASSERT_TRUE(Put(*store, Table::kChanges, "bulk", fmt::format("{:08}", i)).ok());
     }
   });
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < kBackups; ++i) {
     const fs::path copy = directory_ / fmt::format("backup{}", i);
     const Status status = store->Backup(copy);
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
   done = true;
   for (auto& writer : writers) writer.join();
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < kBackups; ++i) {
     const auto copy = Open(directory_ / fmt::format("backup{}", i));
     ASSERT_NE(copy, nullptr);
     EXPECT_TRUE(copy->Verify().ok());

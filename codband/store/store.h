@@ -70,25 +70,28 @@ class Store {
   virtual ~Store() = default;
 
   // Makes the changes; returns once they would survive a loss of power (`sync`), or of this
-  // process. kIoError names the path and the reason, such as a full disk; once there is room again,
-  // the next write works.
+  // process. kIoError names the path and the reason, such as a full disk; reading goes on then, and
+  // once there is room again, the next write works. What failed does not appear later either.
   virtual Status Write(const StoreBatch& batch, bool sync) = 0;
 
-  // The same for many megabytes: does not hold up other writers meanwhile. Durable on return. Only
-  // for tables that Write never touches, and no kDeleteRange; the batch is sorted by the store.
+  // The same for many megabytes: does not hold up other writers meanwhile. Durable on return, with
+  // all that was written before. Only for tables that Write never touches, and no kDeleteRange; the
+  // batch is sorted by the store.
   virtual Status WriteBulk(StoreBatch batch) = 0;
 
   // kNotFound if there is none.
   virtual Status Get(Table table, std::string_view key, std::string& value) const = 0;
 
   // Calls visit(key, value) for the keys in [from, to) in order, of one moment in time, until visit
-  // returns false. An empty `to` means the end of the table.
+  // returns false. An empty `to` means the end of the table. Keys that were deleted lately before
+  // `from` cost nothing, those behind it are walked over. The visitor may call the store.
   using Visit = std::function<bool(std::string_view key, std::string_view value)>;
   virtual Status Scan(Table table, std::string_view from, std::string_view to,
                       const Visit& visit) const = 0;
 
-  // A copy of this moment into `directory`, which must not exist yet, while others go on writing.
-  // It can be opened like the original.
+  // A copy of this moment into `directory`, which must not exist yet, while others go on writing
+  // (bulk writes wait). It can be opened like the original. Files are linked where the file system
+  // allows it, and copied otherwise. Until it is whole its name ends in ".partial".
   virtual Status Backup(const std::filesystem::path& directory) = 0;
 
   // Reads everything and checks it against its checksums.
