@@ -183,14 +183,18 @@ bool Committer::Expire() {
                                 }));
   Group group{.sequence = committed_sequence_, .now_ms = now_ms};
   for (const Deadline& deadline : due) ProcessDeadline(deadline, group);
-  // Whoever was forgotten has no decisions left by now.
-  std::erase_if(forgotten_, [&](const auto& entry) {
-    const bool over = entry.second < now_ms - 3 * options_.reward_wait_ms;
-    if (over) group.batch.Delete(Table::kMeta, ForgottenKey(entry.first));
-    return over;
-  });
+  // Whoever was forgotten long ago has no decisions left, once all that are due have been seen.
+  const bool more = due.size() == kMostExpiredAtOnce;
+  const auto over = [&](const auto& entry) {
+    return !more && entry.second < now_ms - 3 * options_.reward_wait_ms;
+  };
+  for (const auto& entry : forgotten_) {
+    if (over(entry)) group.batch.Delete(Table::kMeta, ForgottenKey(entry.first));
+  }
   if (group.batch.empty()) return false;
-  return Finish(group) && due.size() == kMostExpiredAtOnce;
+  if (!Finish(group)) return false;
+  std::erase_if(forgotten_, over);
+  return more;
 }
 
 bool Committer::Finish(Group& group) {

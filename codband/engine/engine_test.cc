@@ -286,6 +286,24 @@ TEST(EngineTest, ForgetsAUserForGood) {
   EXPECT_EQ(box->GetUser("user0").value().observations, 1U);
 }
 
+// More decisions than end at a time, all of somebody who was forgotten long before they end.
+TEST(EngineTest, DecisionsOfTheForgottenAreNeverLearned) {
+  EngineBox box({.reward_wait_ms = 100, .default_reward = 0});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  constexpr int kDecisions = 2500;
+  for (int i = 0; i < kDecisions; ++i) {
+    box->Rank({.event_id = "e" + std::to_string(i), .user = "ann"},
+              [](const auto& reply) { EXPECT_TRUE(reply.ok()) << reply.status().ToString(); });
+  }
+  EXPECT_EQ(box.Forget("ann").code(), StatusCode::kNotFound);
+  box.Advance(1000);
+  while (box->Stats().pending > 0 && box->Stats().rewards_defaulted == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(box->Stats().rewards_defaulted, 0U);
+}
+
 TEST(EngineTest, RanksWhatIsOffered) {
   EngineBox box;
   ASSERT_TRUE(box.Put(ThreeItems()).ok());
