@@ -13,7 +13,7 @@ namespace codband {
 namespace {
 
 constexpr int kVisitors = 3;
-constexpr int kVisits = 250;  // of each visitor
+constexpr int kVisits = 150;  // of each visitor
 constexpr std::int64_t kWaitMs = 400;
 
 std::vector<Item> TenItems() {
@@ -59,7 +59,7 @@ class Visitor {
     if (visit_ % 3 == 0) {
       request.candidates = {{.id = "item1"}, {.id = "item4"}, {.id = "item9"}};
     } else if (visit_ % 3 == 1) {
-      request.candidates = {{.id = "here", .features = {0.5, 0.25, visit_ / 250.0}},
+      request.candidates = {{.id = "here", .features = {0.5, 0.25, visit_ / 150.0}},
                             {.id = "item2"}};
     } else {
       request.excluded = {"item3"};
@@ -173,7 +173,7 @@ std::unique_ptr<Engine> OpenCopy(const EngineBox& box, const std::filesystem::pa
 }
 
 TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
-  EngineBox box({.reward_wait_ms = kWaitMs, .default_reward = 0.5, .users_in_memory = 6});
+  EngineBox box({.reward_wait_ms = kWaitMs, .default_reward = 0.5, .users_in_memory = 8});
   ASSERT_TRUE(box.Put(TenItems()).ok());
   Ledger ledger;
   {
@@ -194,7 +194,7 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
   while (box->Stats().applied_sequence < box->Stats().committed_sequence) std::this_thread::yield();
 
   const EngineStats stats = box->Stats();
-  EXPECT_GT(ledger.accepted, 500U);
+  EXPECT_GT(ledger.accepted, 300U);
   EXPECT_EQ(stats.rewards_accepted, ledger.accepted);
   // Each log entry is a reward, a default, or a wish to be forgotten.
   EXPECT_EQ(stats.committed_sequence, ledger.accepted + stats.rewards_defaulted + ledger.forgets);
@@ -220,7 +220,7 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
   ASSERT_TRUE(box->Backup(copy).ok());
   OpenCopy(box, copy, box.options()).reset();
   box.Close();
-  EXPECT_EQ(ReadStoredState(copy), ReadStoredState(box.directory()));
+  EXPECT_TRUE(ReadStoredState(copy) == ReadStoredState(box.directory()));
   // So does one that was made in the midst of it all, up to where it was made.
   for (const char* name : {"backup3", "backup7", "backup11"}) {
     const auto engine = OpenCopy(box, box.directory() / name, box.options());

@@ -16,9 +16,11 @@ using Numbers = std::array<std::uint64_t, 64>;
 
 TEST(LeftRightTest, ReadersNeverSeeAHalfMadeChange) {
   constexpr int kReaders = 4;
-  constexpr std::uint64_t kChanges = 300;
+  constexpr std::uint64_t kLooks = 400;  // that all readers together take at least
   LeftRight<Numbers> numbers({}, {});
   std::atomic<bool> finished = false;
+  std::atomic<std::uint64_t> looks = 0;
+  std::atomic<std::uint64_t> changes = 0;
   std::atomic<std::uint64_t> torn = 0;
   std::atomic<std::uint64_t> backwards = 0;
   std::vector<std::thread> readers;
@@ -33,15 +35,18 @@ TEST(LeftRightTest, ReadersNeverSeeAHalfMadeChange) {
           backwards += seen.front() < last;
           last = seen.front();
         });
+        ++looks;
         std::this_thread::yield();  // the writer has to have its turn too
       }
-      EXPECT_EQ(last, kChanges);
+      EXPECT_EQ(last, changes);
     });
   }
-  for (std::uint64_t change = 0; change < kChanges; ++change) {
+  while (changes < 300 || looks < kLooks) {
     numbers.Write([](Numbers& copy) {
       for (std::uint64_t& number : copy) ++number;
     });
+    ++changes;
+    if (changes % 16 == 0) std::this_thread::yield();
   }
   finished = true;
   for (std::thread& reader : readers) reader.join();
