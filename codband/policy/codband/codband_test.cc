@@ -539,5 +539,22 @@ TEST(CoDBandTest, EqualArmsShareTheirChance) {
   for (const int count : chosen) EXPECT_NEAR(count, 100, 41);  // five standard deviations
 }
 
+// Their squares are zero; the first reward sets the scale of the prior.
+TEST(CoDBandTest, TinyRewardsAreLikeNone) {
+  for (const double tiny : {1e-170, 1e-300, 5e-324}) {
+    const auto policy = std::move(MakePolicy("codband", {.dim = 2})).value();
+    const std::vector<double> arms = {1, 0, 0, 1};
+    for (std::uint64_t event = 0; event < 40; ++event) {
+      const Decision decision = policy->Choose(7, {arms, 2}, {1, event});
+      policy->Learn(decision, tiny, {1, event});
+    }
+    for (std::uint64_t event = 40; event < 200; ++event) {
+      const Decision decision = policy->Choose(7, {arms, 2}, {1, event});
+      policy->Learn(decision, decision.arm == 1 ? 1 : 0, {1, event});
+    }
+    EXPECT_EQ(policy->Choose(7, {arms, 2}, {1, 1000}).arm, 1U) << tiny;
+  }
+}
+
 }  // namespace
 }  // namespace codband

@@ -10,10 +10,11 @@
 namespace codband {
 namespace {
 
-constexpr double kPriorWeight = 4;       // observations
-constexpr double kSignalShare = 0.75;    // of the rewards' variance, before anything is known
-constexpr double kInterceptShare = 0.1;  // how far apart intercepts are, in the same unit
-constexpr double kIntercept = 1e-3;      // how little the common intercept is held to 0
+constexpr double kPriorWeight = 4;         // observations
+constexpr double kSignalShare = 0.75;      // of the rewards' variance, before anything is known
+constexpr double kInterceptShare = 0.1;    // how far apart intercepts are, in the same unit
+constexpr double kSmallestSquare = 1e-30;  // of rewards that are not all but zero
+constexpr double kIntercept = 1e-3;        // how little the common intercept is held to 0
 
 constexpr std::uint64_t kFirst = 8;         // observations before the prior is learned
 constexpr std::uint64_t kPerModel = 4;      // at least so many for each model in between,
@@ -74,7 +75,7 @@ void PriorLearner::Relearn(const ModelPool& pool, LinearPrior& prior) {
 
 // All that is known of the scale is one reward.
 void PriorLearner::Start(std::span<const double> x, double r, LinearPrior& prior) const {
-  const double scale = r != 0 ? r * r : 1;
+  const double scale = r * r >= kSmallestSquare ? r * r : 1;
   const double feature_size = FeatureSize(Dot(x, x) - (intercept_ ? 1 : 0));
   prior.noise_variance =
       start_deviation_ > 0 ? start_deviation_ * start_deviation_ : (1 - kSignalShare) * scale;
@@ -99,7 +100,8 @@ void PriorLearner::Learn(const ModelPool& pool, LinearPrior& prior) {
     reward_squares += stats.q();
     for (std::size_t j = 0; j < features; ++j) feature_squares += stats.S()[PackedColumn(dim_, j)];
   }
-  if (!(reward_squares > 0)) return;  // nothing, or nothing but zeros, so far
+  // Nothing, or nothing but zeros, so far.
+  if (!(reward_squares >= kSmallestSquare * observations)) return;
   const double reward_mean = reward_sum / observations;
   const double scale = std::max(reward_squares / observations - reward_mean * reward_mean,
                                 1e-6 * reward_squares / observations);
