@@ -135,8 +135,8 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   double log_predictive = 0;
   if (bayes()) {
     if (review) {
-      log_predictive =
-          LogPredictive(pool_.model(*pool_.IndexOf(period.model)).posterior, noise_, x, reward);
+      log_predictive = LogPredictive(pool_.model(pool_.IndexOf(period.model).value()).posterior,
+                                     noise_, x, reward);
     } else {
       PriorChances(decision.user, &user, weights_);
       log_predictive = filter_.Update(pool_, noise_, change_rate_.hazard(), weights_, user.window,
@@ -311,7 +311,8 @@ bool CoDBand::FollowBelief(UserRecord& user) {
     const ModelId to = target->id;
     pool_.AddPeriods(to, 1, period.data);
     pool_.AddRecency(to, period.recency);
-    if (pool_.model(*pool_.IndexOf(from)).periods > 1) pool_.RemoveRecency(from, period.recency);
+    if (pool_.model(pool_.IndexOf(from).value()).periods > 1)
+      pool_.RemoveRecency(from, period.recency);
     Settle(user, to);
     pool_.RemovePeriods(from, 1, period.data);
     return false;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/codband/codband_policy.h"
 #include "codband/policy/streams.h"
@@ -57,6 +58,7 @@ std::size_t CoDBand::FindWinners(std::span<const double> chances, ArmsView arms,
 
   std::array<double, 2 * kPairs> best;
   best.fill(-std::numeric_limits<double>::infinity());
+  out.winners.fill(0);
   for (std::size_t i = 0; i < arms.count(); ++i) {
     const std::span<const double> x = arms.arm(i);
     std::array<double, kPairs> spread{};
@@ -121,6 +123,7 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
   decision.model = IdOf(outlook.likeliest);
   const auto is_best = [&](const Ranking::Arm& arm) { return arm.mean == best; };
   const auto equals = static_cast<std::size_t>(std::ranges::count_if(ranking.arms, is_best));
+  CODBAND_CHECK(equals > 0);  // the means are numbers
   const double greedy = (1 - outlook.draw_chance) / static_cast<double>(equals);
   for (Ranking::Arm& arm : ranking.arms) arm.probability = is_best(arm) ? greedy : 0;
 
