@@ -84,14 +84,20 @@ class PagedUserTable {
   }
 
   // Drops records that the archive holds as they are, those not asked for longest first, until
-  // `most` or none such are left. O(n log n); a tenth more is dropped, so that it is rare.
+  // `most` or none such are left. O(n); a tenth more is dropped, so that it is rare.
   void LetGo(std::size_t most) {
     if (archive_ == nullptr || entries_.size() <= most) return;
-    std::vector<UserId> unchanged = Users([](const Entry& entry) { return !entry.changed; });
-    std::ranges::sort(unchanged, {}, [&](UserId user) { return entries_.at(user).used; });
+    std::vector<std::pair<std::uint64_t, UserId>> unchanged;  // by when they were used
+    unchanged.reserve(entries_.size());
+    for (const auto& [user, entry] : entries_) {
+      if (!entry.changed) unchanged.emplace_back(entry.used, user);
+    }
     const std::size_t surplus = entries_.size() - (most - most / 10);
-    unchanged.resize(std::min(unchanged.size(), surplus));
-    for (const UserId user : unchanged) entries_.erase(user);
+    if (surplus < unchanged.size()) {
+      std::ranges::nth_element(unchanged, unchanged.begin() + static_cast<std::ptrdiff_t>(surplus));
+      unchanged.resize(surplus);
+    }
+    for (const auto& [used, user] : unchanged) entries_.erase(user);
   }
 
   void Save(ByteWriter& out) const {
