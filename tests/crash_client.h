@@ -1,0 +1,141 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/server_process.h"
+
+namespace codband {
+
+// Somebody who uses the server for users of its own, one request after another, and keeps account
+// of what was acknowledged. Survives the server: what was not acknowledged is tried again.
+class CrashClient {
+ public:
+  CrashClient(int number, int users) : name_("c" + std::to_string(number)), users_(users) {}
+
+  // Goes on until the server is gone, or so many rewards have been acknowledged.
+  void Run(const ServerProcess& server, std::uint64_t rewards = ~std::uint64_t{0}) {
+    client_ = server.Connect();
+    if (client_ == nullptr) return;
+    const std::uint64_t end = rewards == ~std::uint64_t{0} ? rewards : events_.size() + rewards;
+    // First what the last server did not acknowledge.
+    if (rewarding_ && !Reward()) return;
+    if (!CheckUsers()) return;
+    while (events_.size() < end && Visit()) continue;
+  }
+  // Finishes what is in flight, and looks at every user.
+  void Settle(const ServerProcess& server) {
+    client_ = server.Connect();
+    ASSERT_NE(client_, nullptr);
+    if (rewarding_) {
+      EXPECT_TRUE(Reward());
+    }
+    EXPECT_TRUE(CheckUsers());
+  }
+
+  struct Event {
+    std::string id;
+    std::string user;
+    double reward;
+  };
+  // Rewards that were acknowledged, in order.
+  const std::vector<Event>& events() const { return events_; }
+  // How many; from any thread.
+  std::uint64_t acknowledged() const { return acknowledged_; }
+  // Rewards that were in the log although the server was killed before it said so.
+  std::uint64_t duplicates() const { return duplicates_; }
+  std::uint64_t refused() const { return refused_; }
+  // Stops asking again when the server says that it cannot; the last reason.
+  void set_patient(bool patient) { patient_ = patient; }
+  const std::string& refusal() const { return refusal_; }
+
+  static std::string Actions() { return R"(["item0","item1","item2","item3","item4","item5"])"; }
+
+ private:
+  // The reply of a request that the server carried out; nothing if the server is gone, or cannot
+  // now and the client is not patient.
+  std::optional<HttpReply> Send(const HttpRequest& request) {
+    while (true) {
+      auto reply = client_->Send(request, kPatience);
+      if (!reply.ok()) return std::nullopt;
+      if (reply.value().status < 500) return std::move(reply).value();
+      // It says why, as JSON, and nothing was changed.
+      EXPECT_TRUE(reply.value().status == 503 || reply.value().status == 507)
+          << reply.value().status << reply.value().body;
+      const auto body = nlohmann::json::parse(reply.value().body, nullptr, false);
+      EXPECT_TRUE(body.is_object() && body.contains("error")) << reply.value().body;
+      refusal_ = std::to_string(reply.value().status) + " " + reply.value().body;
+      ++refused_;
+      if (!patient_) return std::nullopt;
+    }
+  }
+
+  bool Visit() {
+    const std::size_t number = events_.size();
+    const std::string user =
+        name_ + "-user" + std::to_string(number % static_cast<std::size_t>(users_));
+    const std::string event = name_ + "-" + std::to_string(number);
+    const auto ranked = Send({.method = "POST",
+                              .target = "/v1/rank",
+                              .body = R"({"eventId":")" + event + R"(","userId":")" + user +
+                                      R"(","actions":)" + Actions() + "}"});
+    if (!ranked) return false;
+    EXPECT_TRUE(ranked->status == 200 || ranked->status == 201) << ranked->body;
+    const auto reply = nlohmann::json::parse(ranked->body, nullptr, false);
+    const std::string action = reply.value("rewardActionId", "");
+    // Users of even number like even items; they change their minds after a while.
+    const bool even = (action.empty() ? 0 : action.back() - '0') % 2 == 0;
+    const bool likes_even = (number % 2 == 0) == (number % 200 < 100);
+    rewarding_ = Event{.id = event, .user = user, .reward = even == likes_even ? 1.0 : 0.0};
+    return Reward();
+  }
+
+  bool Reward() {
+    const auto rewarded = Send({.method = "POST",
+                                .target = "/v1/events/" + rewarding_->id + "/reward",
+                                .body = R"({"value":)" + std::to_string(rewarding_->reward) + "}"});
+    if (!rewarded) return false;
+    EXPECT_TRUE(rewarded->status == 200 || rewarded->status == 202) << rewarded->body;
+    const auto reply = nlohmann::json::parse(rewarded->body, nullptr, false);
+    const std::string status = reply.value("status", "");
+    EXPECT_TRUE(status == "accepted" || status == "duplicate") << rewarded->body;
+    if (status == "duplicate") ++duplicates_;
+    ++observations_[rewarding_->user];
+    events_.push_back(*std::exchange(rewarding_, std::nullopt));
+    acknowledged_ = events_.size();
+    return true;
+  }
+
+  // The server knows what it acknowledged, no more and no less.
+  bool CheckUsers() {
+    for (const auto& [user, observations] : observations_) {
+      const auto reply = Send({.target = "/v1/users/" + user});
+      if (!reply) return false;
+      EXPECT_EQ(reply->status, 200U) << reply->body;
+      const auto body = nlohmann::json::parse(reply->body, nullptr, false);
+      EXPECT_EQ(body.value("observations", std::uint64_t{0}), observations) << user;
+    }
+    return true;
+  }
+
+  std::string name_;
+  int users_;
+  std::unique_ptr<HttpClient> client_;
+  std::vector<Event> events_;
+  std::atomic<std::uint64_t> acknowledged_ = 0;
+  std::optional<Event> rewarding_;  // sent, not acknowledged
+  std::map<std::string, std::uint64_t> observations_;
+  std::uint64_t duplicates_ = 0;
+  std::uint64_t refused_ = 0;
+  bool patient_ = true;
+  std::string refusal_;
+};
+
+}  // namespace codband

@@ -1,0 +1,286 @@
+// The real server is killed at any moment, loses the end of its log, runs out of disk: what it has
+// acknowledged is there, once, and what it has learned is what one that ran undisturbed has
+// learned, bit for bit.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "codband/base/random.h"
+#include "codband/engine/engine.h"
+#include "codband/engine/engine_testing.h"
+#include "codband/engine/records.h"
+#include "codband/store/rocksdb_store.h"
+#include "tests/crash_client.h"
+#include "tests/server_process.h"
+
+namespace codband {
+namespace {
+
+constexpr int kDim = 6;
+const std::vector<std::string> kKeepLog = {"features.dimension=6", "memory.users=1000000",
+                                           "durability.checkpoint_events=1000000",
+                                           "durability.checkpoint_seconds=86400"};
+const std::vector<std::string> kManyCheckpoints = {"features.dimension=6", "memory.users=2",
+                                                   "durability.checkpoint_events=7"};
+
+std::vector<Item> Items() {
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < kDim; ++i) {
+    Item item{.id = "item" + std::to_string(i),
+              .features = std::vector<double>(kDim),
+              .named = {},
+              .tags = {}};
+    item.features[i] = 1;
+    items.push_back(item);
+  }
+  return items;
+}
+
+void PutItems(const ServerProcess& server) {
+  const auto client = server.Connect();
+  ASSERT_NE(client, nullptr);
+  for (const Item& item : Items()) {
+    const auto reply =
+        client->Send({.method = "PUT",
+                      .target = "/v1/items/" + item.id,
+                      .body = fmt::format(R"({{"features":[{}]}})", fmt::join(item.features, ","))},
+                     kPatience);
+    ASSERT_TRUE(reply.ok()) << reply.status().ToString();
+    ASSERT_LT(reply.value().status, 300U) << reply.value().body;
+  }
+}
+
+struct LogEntry {
+  std::string bytes;
+  std::uint64_t event;
+};
+
+using Log = std::map<std::string, LogEntry>;
+
+// Adds what the log holds now; a checkpoint may have removed what was there before.
+void ReadLog(const std::filesystem::path& data, Log& log) {
+  const auto store = OpenRocksDbStore(data, {.read_only = true});
+  EXPECT_TRUE(store.ok()) << store.status().ToString();
+  if (!store.ok()) return;
+  const Status read = store.value()->Scan(Table::kLog, {}, {}, [&](auto key, auto value) {
+    const auto record = LogRecord::Decode(value);
+    EXPECT_TRUE(record.ok());
+    if (!record.ok()) return false;
+    const auto [entry, is_new] = log.try_emplace(
+        std::string(key), LogEntry{.bytes = std::string(value), .event = record.value().event});
+    EXPECT_EQ(entry->second.bytes, value) << "an entry of the log has changed";
+    return true;
+  });
+  EXPECT_TRUE(read.ok()) << read.ToString();
+}
+
+// What somebody who learned the first `count` entries of the log in one go has learned.
+StoredState LearnUndisturbed(const Log& log, std::size_t count) {
+  const TempDirectory directory;
+  {
+    auto store = std::move(OpenRocksDbStore(directory.path())).value();
+    StoreBatch batch;
+    auto entry = log.begin();
+    for (std::size_t i = 0; i < count; ++i, ++entry) {
+      batch.Put(Table::kLog, entry->first, entry->second.bytes);
+    }
+    EXPECT_TRUE(store->Write(batch, false).ok());
+    const auto engine = Engine::Open(std::move(store), {.dim = kDim});
+    EXPECT_TRUE(engine.ok()) << engine.status().ToString();
+  }
+  return ReadStoredState(directory.path());
+}
+
+// Without the times, which differ between two runs.
+StoredState WithoutTimes(const StoredState& state) {
+  StoredState out;
+  for (const auto& [key, bytes] : state) {
+    std::string& kept = out[key] = bytes;
+    if (key.first == Table::kCheckpoint) {
+      CheckpointRecord record = CheckpointRecord::Decode(bytes).value();
+      for (Change& change : record.recent) change.time_ms = 0;
+      kept = record.Encode();
+    } else if (key.first == Table::kPeople) {
+      ByteReader in(bytes);
+      Person person;
+      person.Load(in);
+      EXPECT_TRUE(in.ok());
+      person.first_ms = 0;
+      for (Person::Move& move : person.moves) move.time_ms = 0;
+      ByteWriter writer;
+      person.Save(writer);
+      kept = writer.Take();
+    }
+  }
+  return out;
+}
+
+std::size_t CountEvents(const std::deque<CrashClient>& clients) {
+  std::size_t count = 0;
+  for (const CrashClient& client : clients) count += client.acknowledged();
+  return count;
+}
+
+// Runs clients against a server that is killed `kills` times, after a random number of rewards and
+// a random moment more.
+void KillOften(const std::filesystem::path& data, const std::vector<std::string>& settings,
+               std::deque<CrashClient>& clients, int kills, std::uint64_t seed, Log& log) {
+  RandomStream random({.seed = seed, .event = 0}, 1);
+  for (int kill = 0; kill < kills; ++kill) {
+    ServerProcess server(data, settings);
+    ASSERT_TRUE(server.listens());
+    if (kill == 0) PutItems(server);
+    std::vector<std::thread> threads;
+    std::atomic<std::size_t> running = clients.size();
+    for (CrashClient& client : clients) {
+      threads.emplace_back([&] {
+        client.Run(server);
+        --running;
+      });
+    }
+    const std::uint64_t enough = CountEvents(clients) + 3 + random.Below(60);
+    while (CountEvents(clients) < enough && running == clients.size()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random.Below(3000)));
+    EXPECT_EQ(running, clients.size()) << "a client gave up before the server was killed";
+    EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);
+    for (std::thread& thread : threads) thread.join();
+    ReadLog(data, log);
+  }
+}
+
+// The log holds what was acknowledged, each once, and nothing else.
+void ExpectLogHolds(const Log& log, const std::deque<CrashClient>& clients) {
+  std::multiset<std::uint64_t> acknowledged;
+  for (const CrashClient& client : clients) {
+    for (const CrashClient::Event& event : client.events())
+      acknowledged.insert(HashEvent(event.id));
+  }
+  std::multiset<std::uint64_t> logged;
+  for (const auto& [key, entry] : log) logged.insert(entry.event);
+  EXPECT_EQ(acknowledged.size(), logged.size());
+  EXPECT_TRUE(acknowledged == logged);
+}
+
+TEST(ServerCrashTest, ManyClientsLoseNothing) {
+  const TempDirectory directory;
+  const std::filesystem::path data = directory.path() / "data";
+  std::deque<CrashClient> clients;
+  for (int i = 0; i < 6; ++i) clients.emplace_back(i, 3);
+  Log log;
+  KillOften(data, kKeepLog, clients, 20, 1, log);
+  {
+    const ServerProcess server(data, kKeepLog);
+    ASSERT_TRUE(server.listens());
+    for (CrashClient& client : clients) client.Settle(server);
+  }  // killed once more, with nothing in flight
+  ReadLog(data, log);
+  EXPECT_GT(log.size(), 100U);
+  ExpectLogHolds(log, clients);
+
+  ServerProcess server(data, kKeepLog);
+  ASSERT_TRUE(server.listens());
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  const StoredState learned = ReadStoredState(data);
+  EXPECT_EQ(learned.size(), 1U + 2U * 6U * 3U);
+  EXPECT_TRUE(learned == LearnUndisturbed(log, log.size()));
+}
+
+TEST(ServerCrashTest, CheckpointsInBetweenChangeNothing) {
+  const TempDirectory directory;
+  const std::filesystem::path data = directory.path() / "data";
+  std::deque<CrashClient> clients;
+  clients.emplace_back(0, 5);
+  Log log;
+  KillOften(data, kManyCheckpoints, clients, 12, 2, log);
+  ServerProcess server(data, kManyCheckpoints);
+  ASSERT_TRUE(server.listens());
+  clients.front().Settle(server);
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+
+  // One client, so the order is known: somebody who was never killed is asked the same.
+  EngineBox twin({.dim = kDim});
+  ASSERT_TRUE(twin.Put(Items()).ok());
+  std::vector<Candidate> candidates;
+  for (const Item& item : Items()) candidates.push_back({.id = item.id});
+  EXPECT_GT(clients.front().events().size(), 50U);
+  for (const CrashClient::Event& event : clients.front().events()) {
+    ASSERT_TRUE(
+        twin.Rank({.event_id = event.id, .user = event.user, .candidates = candidates}).ok());
+    ASSERT_EQ(twin.Reward(event.id, event.reward).value().outcome, RewardOutcome::kAccepted);
+  }
+  twin.Close();
+  EXPECT_TRUE(WithoutTimes(ReadStoredState(data)) ==
+              WithoutTimes(ReadStoredState(twin.directory())));
+}
+
+std::filesystem::path NewestWal(const std::filesystem::path& data) {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(data)) {
+    if (entry.path().extension() != ".log") continue;
+    if (newest.empty() || newest.filename() < entry.path().filename()) newest = entry.path();
+  }
+  return newest;
+}
+
+TEST(ServerCrashTest, ALogThatLostItsEndIsAPrefix) {
+  const TempDirectory directory;
+  const std::filesystem::path data = directory.path() / "data";
+  std::deque<CrashClient> clients;
+  clients.emplace_back(0, 3);
+  Log log;
+  KillOften(data, kKeepLog, clients, 1, 3, log);
+  const std::filesystem::path wal = NewestWal(data);
+  ASSERT_FALSE(wal.empty());
+  const auto size = std::filesystem::file_size(wal);
+  const std::vector<CrashClient::Event>& events = clients.front().events();
+  ASSERT_GE(events.size(), 3U);
+  // What was written last may not have been acknowledged.
+  ASSERT_GE(log.size(), events.size());
+  ASSERT_LE(log.size(), events.size() + 1);
+  std::size_t i = 0;
+  for (const auto& [key, entry] : log) {
+    if (i < events.size()) {
+      EXPECT_EQ(entry.event, HashEvent(events[i].id)) << i;
+    }
+    ++i;
+  }
+  RandomStream random({.seed = 4, .event = 0}, 1);
+  std::set<std::size_t> lengths;
+  for (int cut = 0; cut < 12; ++cut) {
+    const std::filesystem::path copy = directory.path() / fmt::format("cut{}", cut);
+    std::filesystem::copy(data, copy, std::filesystem::copy_options::recursive);
+    const std::uint64_t kept = random.Below(size + 1);
+    std::filesystem::resize_file(copy / std::filesystem::relative(wal, data), kept);
+    std::size_t entries = 0;
+    {
+      auto store = OpenRocksDbStore(copy);
+      ASSERT_TRUE(store.ok()) << kept << ": " << store.status().ToString();
+      const auto engine = Engine::Open(std::move(store).value(), {.dim = kDim});
+      ASSERT_TRUE(engine.ok()) << kept << ": " << engine.status().ToString();
+      entries = engine.value()->Stats().applied_sequence;
+    }
+    ASSERT_LE(entries, log.size());
+    lengths.insert(entries);
+    EXPECT_TRUE(ReadStoredState(copy) == LearnUndisturbed(log, entries)) << kept;
+    // The real server starts with it as well.
+    if (cut == 0) {
+      const ServerProcess server(copy, kKeepLog);
+      EXPECT_TRUE(server.listens());
+    }
+    std::filesystem::remove_all(copy);
+  }
+  EXPECT_GT(lengths.size(), 3U);
+}
+
+}  // namespace
+}  // namespace codband
