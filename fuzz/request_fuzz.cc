@@ -1,0 +1,94 @@
+// Any body of a request is understood or refused with a reason that starts with the field; what is
+// understood keeps its promises. The first byte says which request it is.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "codband/server/item_import.h"
+#include "codband/server/request_json.h"
+
+namespace {
+
+using namespace codband;
+
+constexpr std::size_t kDim = 2;
+
+void ExpectReason(const Status& status) {
+  if (status.code() != StatusCode::kInvalidArgument || status.message().empty()) std::abort();
+}
+
+void ExpectNumbers(const std::vector<double>& features) {
+  if (features.size() != kDim) std::abort();
+  if (!std::ranges::all_of(features, [](double x) { return std::isfinite(x); })) std::abort();
+}
+
+void Rank(std::string_view body) {
+  const auto request = ParseRank(body, kDim);
+  if (!request.ok()) return ExpectReason(request.status());
+  if (request.value().user.empty()) std::abort();
+  for (const Candidate& candidate : request.value().candidates) {
+    if (candidate.id.empty() || candidate.id.size() > kMaxIdBytes) std::abort();
+    if (!candidate.features.empty()) ExpectNumbers(candidate.features);
+  }
+}
+
+void Reward(std::string_view body) {
+  const auto value = ParseReward(body);
+  if (!value.ok()) return ExpectReason(value.status());
+  if (!std::isfinite(value.value())) std::abort();
+}
+
+void OneItem(std::string_view body, std::string_view id) {
+  const auto item = ParseItem(body, kDim, id);
+  if (!item.ok()) return ExpectReason(item.status());
+  if (item.value().id.empty() || (!id.empty() && item.value().id != id)) std::abort();
+  ExpectNumbers(item.value().features);
+}
+
+// In pieces of a few bytes.
+void ManyItems(std::string_view body) {
+  ItemImport import(kDim, 4096);
+  Status status;
+  for (std::size_t i = 0; i < body.size() && status.ok(); i += 7) {
+    status = import.Feed(body.substr(i, 7));
+  }
+  if (status.ok()) status = import.Finish();
+  if (!status.ok()) ExpectReason(status);
+  for (const Item& item : import.Take()) ExpectNumbers(item.features);
+}
+
+void Backup(std::string_view body) {
+  const auto directory = ParseBackup(body);
+  if (!directory.ok()) return ExpectReason(directory.status());
+  if (!directory.value().is_absolute()) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0]) {
+    case 'r':
+      Rank(body);
+      break;
+    case 'v':
+      Reward(body);
+      break;
+    case 'i':
+      OneItem(body, {});
+      break;
+    case 'p':
+      OneItem(body, "a");
+      break;
+    case 'm':
+      ManyItems(body);
+      break;
+    default:
+      Backup(body);
+  }
+  return 0;
+}
