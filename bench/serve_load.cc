@@ -1,0 +1,376 @@
+// How many requests a second a server answers, next to a request that does nothing, in one run:
+// shared machines change from minute to minute, ratios do not.
+//   serve_load --serve build/release/codband/codband
+//   serve_load --port 8080
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/load_client.h"
+#include "codband/base/clock.h"
+#include "codband/base/random.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kTastes = 10;
+
+struct Flags {
+  std::string serve;  // a program to start
+  std::uint16_t port = 8080;
+  int pid = 0;
+  std::size_t connections = 32;
+  std::size_t candidates = 50;
+  std::size_t items = 1000;
+  std::size_t users = 1000;
+  std::size_t warm = 30;  // rewards of each user before anything is measured
+  std::size_t dim = 25;
+  std::size_t rounds = 5;
+  double seconds = 2;  // of each phase in a round
+  double soak_minutes = 0;
+  std::vector<std::string> settings;
+  bool json = false;
+};
+
+// A server of its own in a directory of its own; both gone at the end.
+class OwnServer {
+ public:
+  explicit OwnServer(const Flags& flags)
+      : directory_(std::filesystem::temp_directory_path() / fmt::format("codband-{}", getpid())) {
+    int output[2];
+    if (pipe2(output, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    std::vector<std::string> arguments = {
+        flags.serve, "serve",       "--data", directory_.string(),
+        "--listen",  "127.0.0.1:0", "--set",  fmt::format("features.dimension={}", flags.dim)};
+    for (const std::string& setting : flags.settings) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
+    const int failed =
+        posix_spawn(&pid_, flags.serve.c_str(), &actions, nullptr, pointers.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(output[1]);
+    if (failed != 0) throw std::runtime_error("cannot start " + flags.serve);
+    std::string text;
+    char buffer[512];
+    for (ssize_t got = 0; (got = read(output[0], buffer, sizeof(buffer))) > 0;) {
+      text.append(buffer, static_cast<std::size_t>(got));
+      const std::size_t at = text.find("127.0.0.1:");
+      if (at == text.npos || text.find('\n', at) == text.npos) continue;
+      port_ = static_cast<std::uint16_t>(std::stoi(text.substr(at + 10)));
+      output_ = output[0];
+      return;
+    }
+    throw std::runtime_error("the server did not start: " + text);
+  }
+  ~OwnServer() {
+    kill(pid_, SIGTERM);
+    waitpid(pid_, nullptr, 0);
+    close(output_);
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  OwnServer(const OwnServer&) = delete;
+  OwnServer& operator=(const OwnServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  int pid() const { return pid_; }
+
+ private:
+  std::filesystem::path directory_;
+  pid_t pid_ = 0;
+  int output_ = -1;
+  std::uint16_t port_ = 0;
+};
+
+// The text between `"key":"` and the next quote.
+std::string_view Member(std::string_view json, std::string_view key) {
+  const std::size_t at = json.find(key);
+  if (at == json.npos) return {};
+  const std::size_t start = at + key.size();
+  return json.substr(start, json.find('"', start) - start);
+}
+
+std::vector<double> UnitVector(std::uint64_t index, std::uint64_t purpose, std::size_t dim) {
+  RandomStream random({1, index}, purpose);
+  std::vector<double> x(dim);
+  random.FillNormal(x);
+  double norm = 0;
+  for (const double value : x) norm += value * value;
+  for (double& value : x) value /= std::sqrt(norm);
+  return x;
+}
+
+class Load {
+ public:
+  Load(const Flags& flags, std::uint16_t port)
+      : flags_(flags),
+        client_(port, flags.connections),
+        sent_(flags.connections),
+        user_(flags.connections) {
+    for (std::size_t i = 0; i < flags.items; ++i) items_.push_back(UnitVector(i, 2, flags.dim));
+    for (std::size_t i = 0; i < kTastes; ++i) tastes_.push_back(UnitVector(i, 3, flags.dim));
+    RandomStream random({1, 0}, 1);
+    // As many requests as users, each for another one.
+    for (std::size_t user = 0; user < flags.users; ++user) {
+      std::string body = fmt::format(R"({{"userId":"user{}","actions":[)", user);
+      const std::uint64_t first = random.Below(flags.items);
+      for (std::size_t i = 0; i < flags.candidates; ++i) {
+        // Steps of a prime, so that no item comes twice.
+        body +=
+            fmt::format(R"({}"item{:04}")", i == 0 ? "" : ",", (first + i * 7919) % flags.items);
+      }
+      ranks_.push_back(MakePost("/v1/rank", body + "]}"));
+    }
+  }
+
+  void PutItems() {
+    std::string lines;
+    for (std::size_t i = 0; i < flags_.items; ++i) {
+      lines += fmt::format("{{\"id\":\"item{:04}\",\"features\":[{:.6f}]}}\n", i,
+                           fmt::join(items_[i], ","));
+    }
+    const std::string request = MakePost("/v1/items", lines, "application/x-ndjson");
+    Check(client_.Run([&](std::size_t connection, std::string_view reply) {
+      return connection == 0 && reply.empty() ? std::string_view(request) : std::string_view();
+    }));
+  }
+
+  LoadResult Live(double seconds) {
+    static const std::string request = MakeGet("/v1/health/live");
+    const double end = WallSeconds() + seconds;
+    return Check(client_.Run([&](std::size_t, std::string_view) {
+      return WallSeconds() < end ? std::string_view(request) : std::string_view();
+    }));
+  }
+
+  LoadResult Ranks(double seconds) {
+    const double end = WallSeconds() + seconds;
+    return Check(client_.Run([&](std::size_t, std::string_view) {
+      return WallSeconds() < end ? NextRank() : std::string_view();
+    }));
+  }
+
+  // Until the time or the number of pairs is over.
+  LoadResult Pairs(double seconds, std::uint64_t most = ~std::uint64_t{0}) {
+    const double end = WallSeconds() + seconds;
+    std::uint64_t started = 0;
+    std::vector<bool> rewarding(flags_.connections);
+    return Check(client_.Run([&](std::size_t connection, std::string_view reply) {
+      if (!reply.empty() && !rewarding[connection]) {
+        rewarding[connection] = true;
+        sent_[connection] =
+            MakePost(fmt::format("/v1/events/{}/reward", Member(reply, R"("eventId":")")),
+                     fmt::format(R"({{"value":{:.4f}}})",
+                                 Value(user_[connection], Member(reply, R"("rewardActionId":")"))));
+        return std::string_view(sent_[connection]);
+      }
+      rewarding[connection] = false;
+      if (started == most || WallSeconds() >= end) return std::string_view();
+      ++started;
+      user_[connection] = next_user_ % ranks_.size();
+      return NextRank();
+    }));
+  }
+
+ private:
+  // What the user's taste says of the item, and some noise.
+  double Value(std::size_t user, std::string_view item) {
+    const std::vector<double>& x = items_.at(std::stoul(std::string(item.substr(4))));
+    const std::vector<double>& taste = tastes_[user % kTastes];
+    double mean = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) mean += x[i] * taste[i];
+    return 5 * mean + 0.1 * noise_.Normal();
+  }
+
+  std::string_view NextRank() { return ranks_[next_user_++ % ranks_.size()]; }
+
+  LoadResult Check(LoadResult result) const {
+    if (result.failures > 0) {
+      throw std::runtime_error(
+          fmt::format("{} requests failed; the first: {}", result.failures, result.first_failure));
+    }
+    return result;
+  }
+
+  const Flags& flags_;
+  LoadClient client_;
+  std::vector<std::string> ranks_;
+  std::vector<std::string> sent_;  // what a connection has made for itself
+  std::vector<std::size_t> user_;  // of a connection's last rank
+  std::vector<std::vector<double>> items_;
+  std::vector<std::vector<double>> tastes_;
+  RandomStream noise_{{1, 0}, 4};
+  std::size_t next_user_ = 0;
+};
+
+struct Row {
+  double per_second = 0;
+  double p50 = 0, p90 = 0, p99 = 0;
+};
+
+Row Summarize(LoadResult& result, double requests_each) {
+  return {.per_second = result.per_second() / requests_each,
+          .p50 = result.Percentile(0.5),
+          .p90 = result.Percentile(0.9),
+          .p99 = result.Percentile(0.99)};
+}
+
+void Measure(const Flags& flags, Load& load) {
+  LoadResult live;
+  LoadResult ranks;
+  LoadResult pairs;
+  for (std::size_t round = 0; round < flags.rounds; ++round) {
+    live.Add(load.Live(flags.seconds / 2));
+    ranks.Add(load.Ranks(flags.seconds));
+    live.Add(load.Live(flags.seconds / 2));
+    pairs.Add(load.Pairs(flags.seconds));
+  }
+  const Row reference = Summarize(live, 1);
+  const Row rank = Summarize(ranks, 1);
+  const Row pair = Summarize(pairs, 2);
+  const double rank_ratio = rank.per_second / reference.per_second;
+  const double pair_ratio = pair.per_second / reference.per_second;
+  const double tail = rank.p99 / reference.p99;
+  if (flags.json) {
+    const auto row = [](const Row& each) {
+      return fmt::format(
+          R"({{"per_second": {:.0f}, "p50_us": {:.0f}, "p90_us": {:.0f}, "p99_us": {:.0f}}})",
+          each.per_second, each.p50, each.p90, each.p99);
+    };
+    fmt::print(
+        "{{\"connections\": {}, \"candidates\": {}, \"live\": {}, \"rank\": {}, \"pair\": {},"
+        " \"rank_over_live\": {:.3f}, \"pair_over_live\": {:.3f}, "
+        "\"rank_p99_over_live_p99\": {:.2f}}}\n",
+        flags.connections, flags.candidates, row(reference), row(rank), row(pair), rank_ratio,
+        pair_ratio, tail);
+    return;
+  }
+  fmt::print("{:<22}{:>12}{:>10}{:>10}{:>10}\n", "", "a second", "p50 us", "p90 us", "p99 us");
+  const auto print = [](std::string_view name, const Row& row) {
+    fmt::print("{:<22}{:>12.0f}{:>10.0f}{:>10.0f}{:>10.0f}\n", name, row.per_second, row.p50,
+               row.p90, row.p99);
+  };
+  print("GET /v1/health/live", reference);
+  print(fmt::format("rank of {}", flags.candidates), rank);
+  print("rank and reward", pair);
+  fmt::print(
+      "rank/live {:.2f} (wanted: at least 0.25), pairs/live {:.2f} (0.12), "
+      "p99 rank/live {:.1f} (below 4)\n",
+      rank_ratio, pair_ratio, tail);
+}
+
+double RssMegabytes(int pid) {
+  std::ifstream in(fmt::format("/proc/{}/statm", pid));
+  double pages = 0;
+  in >> pages >> pages;
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// The memory of the server over time, with the same users all along.
+void Soak(const Flags& flags, Load& load, int pid) {
+  if (pid == 0) throw std::runtime_error("--soak needs --serve, or --pid of the server");
+  std::vector<std::pair<double, double>> samples;  // minutes, MB
+  const double start = WallSeconds();
+  std::uint64_t requests = 0;
+  while (WallSeconds() - start < 60 * flags.soak_minutes) {
+    requests += load.Pairs(std::min(2.0, 6 * flags.soak_minutes)).requests;
+    samples.emplace_back((WallSeconds() - start) / 60, RssMegabytes(pid));
+    if (isatty(STDERR_FILENO) != 0) {
+      fmt::print(stderr, "\r{:.1f} min, {:.1f} MB ", samples.back().first, samples.back().second);
+    }
+  }
+  // Least squares over the second half: caches and buffers fill in the first.
+  const std::vector<std::pair<double, double>> half(
+      samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2), samples.end());
+  double x = 0;
+  double y = 0;
+  for (const auto& [minutes, megabytes] : half) {
+    x += minutes / static_cast<double>(half.size());
+    y += megabytes / static_cast<double>(half.size());
+  }
+  double xy = 0;
+  double xx = 0;
+  for (const auto& [minutes, megabytes] : half) {
+    xy += (minutes - x) * (megabytes - y);
+    xx += (minutes - x) * (minutes - x);
+  }
+  const double slope = xx > 0 ? xy / xx : 0;
+  if (flags.json) {
+    fmt::print(
+        "{{\"minutes\": {:.1f}, \"requests\": {}, \"rss_start_mb\": {:.1f}, "
+        "\"rss_middle_mb\": {:.1f}, \"rss_end_mb\": {:.1f}, \"slope_mb_per_minute\": {:.3f}}}\n",
+        flags.soak_minutes, requests, samples.front().second, half.front().second,
+        samples.back().second, slope);
+    return;
+  }
+  fmt::print(
+      "{:.1f} minutes, {} requests: {:.1f} MB at the start, {:.1f} in the middle, {:.1f} at "
+      "the end; in the second half {:+.3f} MB a minute\n",
+      flags.soak_minutes, requests, samples.front().second, half.front().second,
+      samples.back().second, slope);
+}
+
+void Run(const Flags& flags) {
+  std::optional<OwnServer> server;
+  if (!flags.serve.empty()) server.emplace(flags);
+  Load load(flags, server ? server->port() : flags.port);
+  load.PutItems();
+  load.Pairs(1e9, flags.users * flags.warm);
+  if (flags.soak_minutes > 0) {
+    Soak(flags, load, server ? server->pid() : flags.pid);
+  } else {
+    Measure(flags, load);
+  }
+}
+
+}  // namespace
+}  // namespace codband
+
+int main(int argc, char** argv) {
+  using namespace codband;
+  Flags flags;
+  CLI::App app("Load on a codband server");
+  app.add_option("--serve", flags.serve, "A codband program to start on a directory of its own");
+  app.add_option("--set", flags.settings, "A setting of that server, section.key=value")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--port", flags.port, "Of a running server on this machine")
+      ->capture_default_str();
+  app.add_option("--pid", flags.pid, "Of that server, for --soak");
+  app.add_option("--connections", flags.connections, "At a time")->capture_default_str();
+  app.add_option("--candidates", flags.candidates, "Of a rank")->capture_default_str();
+  app.add_option("--users", flags.users, "Different ones")->capture_default_str();
+  app.add_option("--warm", flags.warm, "Rewards of each user before anything is measured")
+      ->capture_default_str();
+  app.add_option("--dim", flags.dim, "Features of an item")->capture_default_str();
+  app.add_option("--rounds", flags.rounds, "In each, every phase once")->capture_default_str();
+  app.add_option("--seconds", flags.seconds, "Of a phase")->capture_default_str();
+  app.add_option("--soak", flags.soak_minutes, "Minutes of rank and reward; how memory goes");
+  app.add_flag("--json", flags.json, "One JSON object");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    Run(flags);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "serve_load: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
