@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -130,14 +131,22 @@ std::string NewEventId() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", word(), word(), word(), word());
 }
 
+// A table of hashes with room to spare: most places are found empty or filled at the first look.
 Status CheckNoneTwice(const std::vector<Candidate>& candidates) {
-  thread_local std::vector<std::string_view> ids;
-  ids.clear();
-  for (const Candidate& candidate : candidates) ids.push_back(candidate.id);
-  std::ranges::sort(ids);
-  const auto twice = std::ranges::adjacent_find(ids);
-  if (twice == ids.end()) return {};
-  return Status::InvalidArgument(fmt::format("actions: '{}' is there twice", *twice));
+  thread_local std::vector<std::uint32_t> places;  // 0: empty, else index + 1
+  const std::size_t size = std::bit_ceil(4 * candidates.size());
+  places.assign(size, 0);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::string& id = candidates[i].id;
+    std::size_t place = HashEvent(id) & (size - 1);
+    for (; places[place] != 0; place = (place + 1) & (size - 1)) {
+      if (candidates[places[place] - 1].id == id) {
+        return Status::InvalidArgument(fmt::format("actions: '{}' is there twice", id));
+      }
+    }
+    places[place] = static_cast<std::uint32_t>(i + 1);
+  }
+  return {};
 }
 
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,

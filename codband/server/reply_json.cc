@@ -163,15 +163,48 @@ void AppendJsonNumber(std::string& out, std::uint64_t value) {
   out.append(digits.data(), digits.size());
 }
 
+namespace {
+
+// Numbers of a ranking, of which many repeat: the text of the last one is kept.
+template <typename Real>
+class RepeatedNumber {
+ public:
+  void Append(std::string& out, double value) {
+    const auto rounded = static_cast<Real>(value);
+    if (size_ == 0 || rounded != last_) {
+      last_ = rounded;
+      const char* const end = std::isfinite(rounded)
+                                  ? fmt::format_to(digits_, FMT_COMPILE("{}"), rounded)
+                                  : fmt::format_to(digits_, FMT_COMPILE("null"));
+      size_ = static_cast<std::size_t>(end - digits_);
+    }
+    out.append(digits_, size_);
+  }
+
+ private:
+  Real last_ = 0;
+  char digits_[32];
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
 void AppendRankReply(std::string& out, const RankReply& reply) {
   AppendMember(out, "{\"eventId\":", reply.event_id);
   AppendMember(out, ",\"rewardActionId\":", reply.reward_action_id);
+  RepeatedNumber<double> probability;
+  RepeatedNumber<float> score;  // and mean, which is often the same
+  RepeatedNumber<float> width;
   AppendList(out, ",\"ranking\":", reply.ranking, [&](const RankedItem& item) {
     AppendMember(out, "{\"id\":", item.id);
-    AppendMember(out, ",\"probability\":", item.probability);
-    AppendMember(out, ",\"score\":", item.score);
-    AppendMember(out, ",\"mean\":", item.mean);
-    AppendMember(out, ",\"width\":", item.width);
+    out += ",\"probability\":";
+    probability.Append(out, item.probability);
+    out += ",\"score\":";
+    score.Append(out, item.score);
+    out += ",\"mean\":";
+    score.Append(out, item.mean);
+    out += ",\"width\":";
+    width.Append(out, item.width);
     out += '}';
   });
   AppendModelId(out, ",\"modelId\":", reply.model);

@@ -123,18 +123,21 @@ TEST(ReplyJsonTest, RankReply) {
 TEST(ReplyJsonTest, RankingsOfLongAndStrangeValuesAreWhole) {
   RankReply reply;
   const double longest = -1.2345678901234567e-300;
+  const double rounded = -1.2345678e-30;  // scores, means and widths have single precision
   for (int i = 0; i < 300; ++i) {
     reply.ranking.push_back(
-        {std::string(256, static_cast<char>(i)), longest, longest, std::nan(""), longest * i});
+        {std::string(256, static_cast<char>(i)), longest, rounded, std::nan(""), rounded * i});
   }
   std::string out;
   AppendRankReply(out, reply);
   const json ranking = json::parse(out)["ranking"];
   ASSERT_EQ(ranking.size(), 300u);
   EXPECT_EQ(ranking[65]["id"], std::string(256, 'A'));
-  EXPECT_EQ(ranking[1]["score"], longest);
+  EXPECT_EQ(ranking[1]["probability"], longest);
+  EXPECT_EQ(ranking[1]["score"].get<float>(), static_cast<float>(rounded));
   EXPECT_TRUE(ranking[1]["mean"].is_null());
-  EXPECT_EQ(ranking[2]["width"], longest * 2);
+  EXPECT_EQ(ranking[2]["width"].get<float>(), static_cast<float>(rounded * 2));
+  EXPECT_LT(ranking[2]["width"].dump().size(), 16u);
 }
 
 TEST(ReplyJsonTest, RewardReply) {

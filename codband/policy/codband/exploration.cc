@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-
-#include "codband/linalg/packed.h"
+#include <vector>
 
 namespace codband {
 
@@ -12,17 +11,20 @@ double ExplorationNeed(const GaussianPosterior& model, ArmsView arms, bool exten
   constexpr double kFull = 12;
   const std::size_t d = model.dim();
   const std::size_t looked_at = std::min(arms.count(), kExploreArms);
-  std::array<double, kMaxDimension> buffer;
-  const std::span<double> x(buffer.data(), d);
-  double variance = 0;
+  thread_local std::vector<double> rows;
+  rows.resize(looked_at * d);
   double prior_variance = 0;
   for (std::size_t i = 0; i < looked_at; ++i) {
     const std::span<const double> arm = arms.arm(i * arms.count() / looked_at);
+    const std::span<double> x = std::span(rows).subspan(i * d, d);
     std::ranges::copy(arm, x.begin());
     if (extended) x[d - 1] = 1;
-    variance += model.Variance(x);
     for (std::size_t f = 0; f < d; ++f) prior_variance += x[f] * x[f] / model.prior_precision()[f];
   }
+  std::array<double, kExploreArms> variances;
+  model.Variances(rows, std::span(variances).first(looked_at));
+  double variance = 0;
+  for (std::size_t i = 0; i < looked_at; ++i) variance += variances[i];
   if (!(prior_variance > 0)) return 0;
   const auto count = static_cast<double>(looked_at);
   const double each = static_cast<double>(model.stats().m()) / static_cast<double>(d);
