@@ -254,7 +254,7 @@ TEST_F(RocksDbStoreTest, BackupIsAMomentWhileOthersWrite) {
         bulk.Put(Table::kUsers, fmt::format("{}", k), fmt::format("{:08}", i));
       }
       ASSERT_TRUE(store->WriteBulk(std::move(bulk)).ok());
-      ASSERT_TRUE(Put(*store, Table::kChanges, "bulk", fmt::format("{:08}", i)).ok());
+      ASSERT_TRUE(Put(*store, Table::kPeople, "bulk", fmt::format("{:08}", i)).ok());
     }
   });
   for (int i = 0; i < kBackups; ++i) {
@@ -273,7 +273,7 @@ TEST_F(RocksDbStoreTest, BackupIsAMomentWhileOthersWrite) {
               log.empty() ? "(kNotFound)" : fmt::format("{}", log.size() - 1));
     const Content users = All(*copy, Table::kUsers);
     for (const auto& [user, value] : users) EXPECT_EQ(value, users.begin()->second);
-    const std::string known = Get(*copy, Table::kChanges, "bulk");
+    const std::string known = Get(*copy, Table::kPeople, "bulk");
     if (known != "(kNotFound)") {
       ASSERT_FALSE(users.empty());
       EXPECT_GE(users.begin()->second, known);
