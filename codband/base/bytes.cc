@@ -63,6 +63,7 @@ T ByteReader::Integer(std::string_view field) {
 
 template <typename T>
 void ByteReader::Reals(std::string_view field, std::span<T> out) {
+  if (out.empty()) return;
   if (!Need(field, out.size_bytes())) {
     std::ranges::fill(out, T{0});
     return;

@@ -61,6 +61,16 @@ TEST(BytesTest, SinglePrecisionThatIsCutOffOrNotFiniteIsRefused) {
   EXPECT_EQ(cut.status().message(), "sums needs 4 bytes, 3 are left (before byte 0)");
 }
 
+TEST(BytesTest, NoNumbersAreNoBytes) {
+  ByteWriter out;
+  out.Doubles({});
+  EXPECT_TRUE(out.bytes().empty());
+  ByteReader in(out.bytes());
+  in.Doubles("nothing", {});
+  in.ExpectEnd();
+  EXPECT_TRUE(in.ok());
+}
+
 TEST(BytesTest, LayoutIsLittleEndian) {
   ByteWriter out;
   out.U32(0x04030201);
