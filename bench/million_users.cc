@@ -92,7 +92,7 @@ class Population {
 
   struct Slot {
     std::uint64_t user = 0;
-    std::uint64_t left = 0;  // visits in this session
+    std::uint64_t left = 0;  // visits before others come
   };
   std::deque<Slot>& slots() { return slots_; }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "codband/policy/learn_notes.h"
 #include "codband/policy/state_file.h"
 #include "codband/policy/test_support.h"
 #include "tests/policy_specs.h"
@@ -94,6 +95,28 @@ TEST_P(ConformanceTest, RankingIsTrueAboutItself) {
     EXPECT_NEAR(chosen[arm], said[arm], 5 * std::sqrt(0.25 / kDraws)) << arm;
   }
   EXPECT_EQ(EncodeState(*policy), before);
+}
+
+TEST_P(ConformanceTest, LearningFromTheNotesOfAnotherIsNoDifferent) {
+  TestWorld world_of_writer(25);
+  TestWorld world_of_reader(25);
+  TestWorld world_of_third(25);
+  const auto writer = MakeOrDie(spec(), world_of_writer.context());
+  const auto reader = MakeOrDie(spec(), world_of_reader.context());
+  const auto third = MakeOrDie(spec(), world_of_third.context());
+  LearnNotes notes;
+  writer->UseNotes(&notes);
+  reader->UseNotes(&notes);
+  constexpr int kAtATime = 6;
+  for (int i = 0; i < 100; ++i) {
+    notes.StartWriting();
+    for (int j = 0; j < kAtATime; ++j) world_of_writer.Step(*writer);
+    notes.StartReading();
+    for (int j = 0; j < kAtATime; ++j) world_of_reader.Step(*reader);
+    for (int j = 0; j < kAtATime; ++j) world_of_third.Step(*third);
+  }
+  EXPECT_EQ(EncodeState(*writer), EncodeState(*third));
+  EXPECT_EQ(EncodeState(*reader), EncodeState(*third));
 }
 
 TEST_P(ConformanceTest, UsersInAnArchiveAreNoDifferent) {

@@ -33,7 +33,9 @@ Learner::Learner(Store& store, const EngineOptions& options, std::unique_ptr<Arc
       options_(options),
       archives_(std::move(archives)),
       learned_(std::move(left), std::move(right)),
-      last_checkpoint_seconds_(WallSeconds()) {}
+      last_checkpoint_seconds_(WallSeconds()) {
+  learned_.Write([&](Learned& learned) { learned.policy->UseNotes(&notes_); });
+}
 
 Learner::~Learner() { Stop(); }
 
@@ -177,6 +179,7 @@ void Learner::Apply(std::vector<Entry> entries) {
   };
   if (failed_) return tell_all(Status(StatusCode::kUnavailable, last_error()));
   std::vector<Applied> applied;  // by the first copy; the second does the same
+  notes_.StartWriting();
   bool shown = false;
   try {
     learned_.Write(
@@ -185,6 +188,7 @@ void Learner::Apply(std::vector<Entry> entries) {
           for (const Entry& entry : entries) {
             applied.push_back(ApplyTo(learned, entry.record, entry.sequence));
           }
+          notes_.StartReading();
         },
         [&] {
           shown = true;

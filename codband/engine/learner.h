@@ -16,6 +16,7 @@
 #include "codband/engine/engine.h"
 #include "codband/engine/left_right.h"
 #include "codband/engine/records.h"
+#include "codband/policy/learn_notes.h"
 #include "codband/policy/paged_user_table.h"
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
@@ -126,6 +127,7 @@ class Learner {
   Store& store_;
   EngineOptions options_;
   std::unique_ptr<Archives> archives_;
+  LearnNotes notes_;  // from the copy that learns first to the other
   LeftRight<Learned> learned_;
 
   // Of the learner's thread.

@@ -10,6 +10,30 @@
 #include "codband/linalg/vector_clones.h"
 
 namespace codband {
+namespace {
+
+// Rows of a column at a time: as many sums as registers hold with room for the rest.
+constexpr std::size_t kRows = 6;
+
+// Of a factorisation that has come to column k: subtracts L_ij L_kj for all j < k, in this order,
+// from `count` entries of the column, from row `first` on.
+template <std::size_t count>
+inline __attribute__((always_inline)) void SubtractColumns(Lanes* matrix, std::size_t d,
+                                                           std::size_t k, std::size_t first) {
+  Lanes* const target = matrix + PackedColumn(d, k) + (first - k);
+  Lanes sums[count];
+  for (std::size_t row = 0; row < count; ++row) sums[row] = target[row];
+  const Lanes* source = matrix + first;
+  const Lanes* scale = matrix + k;
+  for (std::size_t j = 0; j < k; ++j) {
+    for (std::size_t row = 0; row < count; ++row) sums[row] -= *scale * source[row];
+    source += d - 1 - j;
+    scale += d - 1 - j;
+  }
+  for (std::size_t row = 0; row < count; ++row) target[row] = sums[row];
+}
+
+}  // namespace
 
 JointLikelihood::JointLikelihood(std::size_t dim)
     : dim_(dim), matrix_(PackedSize(dim) * kLanes), information_(dim * kLanes) {}
@@ -72,10 +96,20 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
   LogProduct determinant[kLanes];
   Lanes explained = {};
   const std::size_t d = dim_;  // a local: stores to the matrix cannot change it
-  for (std::size_t j = 0; j < d; ++j) {
-    Lanes* const __restrict column = matrix + PackedColumn(d, j);
+  for (std::size_t k = 0; k < d; ++k) {
+    Lanes* const column = matrix + PackedColumn(d, k);
+    // Takes the columns before out of this one, a few rows at a time in registers.
+    std::size_t i = k;
+    for (; i + kRows <= d; i += kRows) SubtractColumns<kRows>(matrix, d, k, i);
+    for (; i < d; ++i) SubtractColumns<1>(matrix, d, k, i);
+    Lanes rest = information[k];
+    const Lanes* scale = matrix + k;
+    for (std::size_t j = 0; j < k; ++j) {
+      rest -= information[j] * *scale;
+      scale += d - 1 - j;
+    }
     // No pivot of P + (a sum of outer products) is below its P_jj; only rounding can say less.
-    const Lanes least = {precision[0][j], precision[1][j], precision[2][j], precision[3][j]};
+    const Lanes least = {precision[0][k], precision[1][k], precision[2][k], precision[3][k]};
     const Lanes pivot = column[0] > least ? column[0] : least;
     Lanes root;
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -83,16 +117,9 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
       determinant[lane].Multiply(pivot[lane]);
     }
     const Lanes inverse = 1.0 / root;
-    for (std::size_t i = 1; i < d - j; ++i) column[i] *= inverse;
-    const Lanes solved = information[j] * inverse;
-    explained += solved * solved;
-    for (std::size_t k = j + 1; k < d; ++k) {
-      const Lanes scale = column[k - j];
-      information[k] -= solved * scale;
-      Lanes* const __restrict target = matrix + PackedColumn(d, k);
-      const Lanes* const source = column + (k - j);
-      for (std::size_t i = 0; i < d - k; ++i) target[i] -= scale * source[i];
-    }
+    for (std::size_t below = 1; below < d - k; ++below) column[below] *= inverse;
+    information[k] = rest * inverse;
+    explained += information[k] * information[k];
   }
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     log_determinant_[lane] = determinant[lane].Log();

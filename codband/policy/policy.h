@@ -16,6 +16,8 @@
 
 namespace codband {
 
+class LearnNotes;
+
 using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
 
@@ -136,6 +138,10 @@ class Policy {
   // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
   // this one was restored from.
   LearnOutcome Learn(const Decision& decision, double reward, EventKey key);
+
+  // Learning takes its long computations down in `notes`, or reads them there; see learn_notes.h.
+  // They outlive the policy; nullptr for none.
+  virtual void UseNotes(LearnNotes*) {}
 
   // Removes all that was learned from this user, past periods included, as if the user had never
   // been there (up to rounding). Returns false if the user is unknown. A reward that comes in for a

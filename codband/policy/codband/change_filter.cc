@@ -27,10 +27,8 @@ ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), cap
 // that a row of the factor gives the density of one more observation given the newer ones.
 void ChangeFilter::ScoreFresh(const GaussianPosterior& prior, const RewardNoise& noise,
                               const ChangeWindow& window, std::span<const double> x, double r) {
-  const std::size_t count = std::min(capacity_, window.size() + 1);
-  fresh_.clear();
   double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < fresh_.size(); ++i) {
     const std::span<double> row = std::span(features_).subspan(i * dim_, dim_);
     if (i == 0) {
       std::ranges::copy(x, row.begin());
@@ -57,26 +55,30 @@ void ChangeFilter::ScoreFresh(const GaussianPosterior& prior, const RewardNoise&
     lower[i] = std::sqrt(variance);
     solved_[i] = (residual - expected) / lower[i];
     sum += noise.LogDensity(reward, reward - (residual - expected), variance);
-    fresh_.push_back(sum);
+    fresh_[i] = sum;
   }
 }
 
 double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                             std::span<const double> prior_weights, const ChangeWindow& window,
-                            std::span<const double> x, double r, Belief& belief) {
+                            std::span<const double> x, double r, Belief& belief,
+                            LearnNotes* notes) {
   const std::size_t models = pool.size();
   CODBAND_DCHECK(prior_weights.size() == models + 1);
   chances_.resize(models + 1);
   log_weights_.resize(models + 1);
+  fresh_.resize(std::min(capacity_, window.size() + 1));
   belief.Expand(pool, prior_weights, chances_);
-  for (std::size_t k = 0; k < models; ++k) {
-    const double before =
-        (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
-    log_weights_[k] = before > 0
-                          ? std::log(before) + LogPredictive(pool.model(k).posterior, noise, x, r)
-                          : -std::numeric_limits<double>::infinity();
-  }
-  ScoreFresh(pool.prior(), noise, window, x, r);
+  LearnNotes::Fill(notes, std::span(log_weights_).first(models), [&] {
+    for (std::size_t k = 0; k < models; ++k) {
+      const double before =
+          (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
+      log_weights_[k] = before > 0
+                            ? std::log(before) + LogPredictive(pool.model(k).posterior, noise, x, r)
+                            : -std::numeric_limits<double>::infinity();
+    }
+  });
+  LearnNotes::Fill(notes, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r); });
   const double log_start = std::log(hazard * prior_weights[models]);
   // The evidence before a start, relative to that before the newest observation.
   double before_start = 0;

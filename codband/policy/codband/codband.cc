@@ -140,7 +140,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     } else {
       PriorChances(decision.user, &user, weights_);
       log_predictive = filter_.Update(pool_, noise_, change_rate_.hazard(), weights_, user.window,
-                                      x, reward, user.belief);
+                                      x, reward, user.belief, notes_);
     }
     user.window.Push(x, reward, log_predictive);
   }
@@ -269,9 +269,12 @@ void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
   const std::size_t own = pool_.IndexOf(period.model).value();
   // Prior and likelihood both score the user's own model as if D had been taken out; the pool
   // itself changes on a move only.
-  PriorChances(id, &user, chances_);
-  for (double& chance : chances_) chance = std::log(chance);
-  likelihood_->AddLogDensities(pool_, period, own, chances_);
+  chances_.resize(pool_.size() + 1);
+  LearnNotes::Fill(notes_, chances_, [&] {
+    PriorChances(id, &user, chances_);
+    for (double& chance : chances_) chance = std::log(chance);
+    likelihood_->AddLogDensities(pool_, period, own, chances_);
+  });
   const std::size_t drawn = random.CategoricalFromLog(chances_);
   const bool is_new = drawn == pool_.size();
 

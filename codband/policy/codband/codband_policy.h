@@ -13,6 +13,7 @@
 #include "codband/policy/codband/model_prior.h"
 #include "codband/policy/codband/prior_learner.h"
 #include "codband/policy/codband/user_record.h"
+#include "codband/policy/learn_notes.h"
 #include "codband/policy/paged_user_table.h"
 
 namespace codband {
@@ -23,6 +24,7 @@ class CoDBand final : public Policy {
  public:
   CoDBand(std::size_t dim, const CoDBandOptions& options);
 
+  void UseNotes(LearnNotes* notes) override { notes_ = notes; }
   bool Forget(UserId user) override;
   std::size_t model_count() const override { return pool_.size(); }
   void SaveState(ByteWriter& out) const override;
@@ -128,6 +130,8 @@ class CoDBand final : public Policy {
   PagedUserTable<UserRecord> users_;
   // Normal vectors, one after another, with which Rank integrates over θ.
   std::vector<double> points_;
+
+  LearnNotes* notes_ = nullptr;
 
   // Scratch of learning.
   std::vector<double> weights_;
