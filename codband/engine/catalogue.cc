@@ -11,7 +11,7 @@ namespace codband {
 namespace {
 
 constexpr std::size_t kLongestName = 256;
-constexpr std::size_t kMostTags = 100;
+constexpr std::size_t kMostTags = 1000;
 
 }  // namespace
 

@@ -94,8 +94,8 @@ TEST(CatalogueTest, SaysWhatIsWrongWithAnItem) {
   item.features[1] = -INFINITY;
   EXPECT_EQ(problem(item), "features[1]: is -inf, expected a number within ±1e15");
   item = good;
-  item.tags.assign(101, "t");
-  EXPECT_EQ(problem(item), "tags: there are 101, expected at most 100");
+  item.tags.assign(1001, "t");
+  EXPECT_EQ(problem(item), "tags: there are 1001, expected at most 1000");
   item = good;
   item.tags = {"t", std::string(257, 't')};
   EXPECT_EQ(problem(item), "tags[1]: has 257 bytes, expected 1 to 256");

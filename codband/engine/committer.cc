@@ -35,12 +35,18 @@ struct Committer::Group {
   // What the group makes of decisions, encoded; none: deleted.
   std::unordered_map<std::string, std::optional<std::string>> pending = {};
   std::unordered_map<UserId, std::int64_t> forgotten = {};
+  Deadline deadline = {};  // of the decisions that wait from now on
   std::vector<FinishedDecision> finished = {};
   std::vector<std::function<void(const Status&)>> after = {};  // told how the write went
   // For the counters.
   std::int64_t pending_change = 0;
   std::uint64_t expired = 0;
   std::uint64_t defaulted = 0;
+
+  void Wait(const std::string& event_id, std::int64_t until_ms) {
+    deadline.time_ms = std::max(deadline.time_ms, until_ms);
+    deadline.event_ids.push_back(event_id);
+  }
 };
 
 Committer::Committer(Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
@@ -67,6 +73,16 @@ Result<std::unique_ptr<Committer>> Committer::Open(
     return true;
   }));
   committer->counters_.pending = pending;
+  Status damaged;
+  CODBAND_RETURN_IF_ERROR(store.Scan(Table::kDeadlines, {}, {}, [&](auto key, auto value) {
+    const auto deadline = Deadline::Decode(key, value);
+    damaged = deadline.status();
+    if (!deadline.ok()) return false;
+    committer->next_deadline_ = std::max(committer->next_deadline_, deadline.value().number + 1);
+    committer->old_deadlines_end_ = deadline.value().time_ms;  // they are in order
+    return true;
+  }));
+  CODBAND_RETURN_IF_ERROR(damaged);
   return committer;
 }
 
@@ -172,21 +188,24 @@ void Committer::Commit(std::vector<Command> commands) {
 
 bool Committer::Expire() {
   std::vector<Deadline> due;
+  std::size_t events = 0;
   const std::int64_t now_ms = options_.now_ms();
   // An error here is one of the disk; the next write will say so.
   static_cast<void>(store_.Scan(Table::kDeadlines, {}, Deadline::KeyAfter(now_ms),
-                                [&](std::string_view key, auto) {
-                                  if (auto deadline = Deadline::FromKey(key); deadline.ok()) {
+                                [&](std::string_view key, std::string_view value) {
+                                  if (auto deadline = Deadline::Decode(key, value); deadline.ok()) {
+                                    events += deadline.value().event_ids.size();
                                     due.push_back(std::move(deadline).value());
                                   }
-                                  return due.size() < kMostExpiredAtOnce;
+                                  return events < kMostExpiredAtOnce;
                                 }));
   Group group{.sequence = committed_sequence_, .now_ms = now_ms};
   for (const Deadline& deadline : due) ProcessDeadline(deadline, group);
   // Whoever was forgotten long ago has no decisions left, once all that are due have been seen.
-  const bool more = due.size() == kMostExpiredAtOnce;
+  const bool more = events >= kMostExpiredAtOnce;
   const auto over = [&](const auto& entry) {
-    return !more && entry.second < now_ms - 3 * options_.reward_wait_ms;
+    const std::int64_t last = std::max(entry.second + options_.reward_wait_ms, old_deadlines_end_);
+    return !more && last < now_ms;
   };
   for (const auto& entry : forgotten_) {
     if (over(entry)) group.batch.Delete(Table::kMeta, ForgottenKey(entry.first));
@@ -198,6 +217,10 @@ bool Committer::Expire() {
 }
 
 bool Committer::Finish(Group& group) {
+  if (!group.deadline.event_ids.empty()) {
+    group.deadline.number = next_deadline_++;
+    group.batch.Put(Table::kDeadlines, group.deadline.Key(), group.deadline.Encode());
+  }
   Status status;
   if (!group.batch.empty()) status = store_.Write(group.batch, options_.sync);
   {
@@ -263,8 +286,7 @@ void Committer::Process(RankCommand& command, Group& group) {
     if (known.ok() && !known.value().waits()) return;
     if (known.ok()) --group.pending_change;
   }
-  const Deadline deadline{.time_ms = command.deadline_ms, .event_id = command.event_id};
-  group.batch.Put(Table::kDeadlines, deadline.Key(), {});
+  group.Wait(command.event_id, command.deadline_ms);
   ++group.pending_change;
   if (command.known_id) {
     PutPending(command.event_id, std::move(command.pending), group);
@@ -356,8 +378,7 @@ void Committer::Process(ActivateCommand& command, Group& group) {
     PendingDecision pending = std::move(found).value();
     pending.state = PendingDecision::State::kWaiting;
     pending.deadline_ms = group.now_ms + options_.reward_wait_ms;
-    const Deadline deadline{.time_ms = pending.deadline_ms, .event_id = command.event_id};
-    group.batch.Put(Table::kDeadlines, deadline.Key(), {});
+    group.Wait(command.event_id, pending.deadline_ms);
     PutPending(command.event_id, pending.Encode(), group);
   }
   group.after.push_back([done = std::move(command.done), status](const Status& written) {
@@ -403,25 +424,30 @@ void Committer::Process(ForgetCommand& command, Group& group) {
 
 void Committer::ProcessDeadline(const Deadline& deadline, Group& group) {
   group.batch.Delete(Table::kDeadlines, deadline.Key());
-  auto found = FindPending(deadline.event_id, group);
+  for (const std::string& event_id : deadline.event_ids) {
+    EndWait(event_id, deadline.time_ms, group);
+  }
+}
+
+void Committer::EndWait(const std::string& event_id, std::int64_t time_ms, Group& group) {
+  auto found = FindPending(event_id, group);
   if (!found.ok()) return;
   PendingDecision pending = std::move(found).value();
-  if (pending.deadline_ms != deadline.time_ms) return;  // it was given another one
+  if (pending.deadline_ms > time_ms) return;  // it was given more time
   if (pending.waits()) --group.pending_change;
   if (pending.state != PendingDecision::State::kWaiting || IsForgotten(pending, group)) {
     if (pending.state == PendingDecision::State::kDeferred) ++group.expired;
-    return DeletePending(deadline.event_id, group);
+    return DeletePending(event_id, group);
   }
   ++group.expired;
   // Remembered a while longer, to tell a late reward from an unknown one.
   const PendingDecision expired{.state = PendingDecision::State::kExpired,
                                 .deadline_ms = group.now_ms + options_.reward_wait_ms};
-  PutPending(deadline.event_id, expired.Encode(), group);
-  const Deadline removal{.time_ms = expired.deadline_ms, .event_id = deadline.event_id};
-  group.batch.Put(Table::kDeadlines, removal.Key(), {});
+  PutPending(event_id, expired.Encode(), group);
+  group.Wait(event_id, expired.deadline_ms);
   if (!options_.default_reward) return;
   ++group.defaulted;
-  Conclude(deadline.event_id, pending, *options_.default_reward, true, {}, group);
+  Conclude(event_id, pending, *options_.default_reward, true, {}, group);
 }
 
 }  // namespace codband

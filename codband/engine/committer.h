@@ -106,8 +106,9 @@ class Committer {
   void Process(PutItemsCommand& command, Group& group);
   void Process(DeleteItemCommand& command, Group& group);
   void Process(ForgetCommand& command, Group& group);
-  // Takes the wait of one decision as over.
+  // Takes the waits of a deadline's decisions as over, unless they were given more time.
   void ProcessDeadline(const Deadline& deadline, Group& group);
+  void EndWait(const std::string& event_id, std::int64_t time_ms, Group& group);
 
   // The decision as the store and the group so far have it; kNotFound if there is none.
   Result<PendingDecision> FindPending(const std::string& event_id, const Group& group) const;
@@ -128,6 +129,8 @@ class Committer {
   // Of the committer's thread: who was forgotten lately, and when.
   std::unordered_map<UserId, std::int64_t> forgotten_;
   double last_expiry_seconds_ = 0;
+  std::uint64_t next_deadline_ = 0;     // its number
+  std::int64_t old_deadlines_end_ = 0;  // of the decisions made before the start
 
   Counters counters_;
   std::atomic<std::uint64_t> committed_sequence_{0};

@@ -286,6 +286,21 @@ TEST(EngineTest, ForgetsAUserForGood) {
   EXPECT_EQ(box->GetUser("user0").value().observations, 1U);
 }
 
+TEST(EngineTest, AShorterWaitDoesNotBringTheForgottenBack) {
+  EngineBox box({.reward_wait_ms = 100'000});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  ASSERT_TRUE(box.Rank({.event_id = "open", .user = "ann"}).ok());
+  EXPECT_EQ(box.Forget("ann").code(), StatusCode::kNotFound);
+  box.options().reward_wait_ms = 10;
+  box.Open();
+  // When this one has ended, all that is over has been put away.
+  ASSERT_TRUE(box.Rank({.event_id = "short", .user = "bob"}).ok());
+  box.Advance(1000);
+  while (box->Stats().expired == 0) std::this_thread::yield();
+  EXPECT_EQ(box.Reward("open", 1).value().outcome, RewardOutcome::kUnknown);
+  EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+}
+
 // More decisions than end at a time, all of somebody who was forgotten long before they end.
 TEST(EngineTest, DecisionsOfTheForgottenAreNeverLearned) {
   EngineBox box({.reward_wait_ms = 100, .default_reward = 0});

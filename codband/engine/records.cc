@@ -153,14 +153,28 @@ Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
 }
 
 std::string Deadline::Key() const {
-  return NumberKey(static_cast<std::uint64_t>(time_ms)) + event_id;
+  return NumberKey(static_cast<std::uint64_t>(time_ms)) + NumberKey(number);
 }
 
-Result<Deadline> Deadline::FromKey(std::string_view key) {
+std::string Deadline::Encode() const {
+  ByteWriter out;
+  out.U64(event_ids.size());
+  for (const std::string& id : event_ids) out.String(id);
+  return out.Take();
+}
+
+Result<Deadline> Deadline::Decode(std::string_view key, std::string_view value) {
   const Result<std::uint64_t> time = ReadNumberKey(key.substr(0, 8));
   if (!time.ok()) return time.status();
-  return Deadline{.time_ms = static_cast<std::int64_t>(time.value()),
-                  .event_id = std::string(key.substr(8))};
+  const Result<std::uint64_t> number = ReadNumberKey(key.substr(8));
+  if (!number.ok()) return number.status();
+  Deadline deadline{.time_ms = static_cast<std::int64_t>(time.value()), .number = number.value()};
+  ByteReader in(value);
+  deadline.event_ids.resize(in.Count("number of events", sizeof(std::uint64_t)));
+  for (std::string& id : deadline.event_ids) id = in.String("event id");
+  in.ExpectEnd();
+  if (!in.ok()) return in.status();
+  return deadline;
 }
 
 std::string Deadline::KeyAfter(std::int64_t time_ms) {

@@ -65,13 +65,16 @@ struct PendingDecision {
   static Result<PendingDecision> Decode(std::string_view bytes);
 };
 
-// When a decision's wait is over: the key says all.
+// Decisions whose wait is over by a time: those that were written together.
 struct Deadline {
-  std::int64_t time_ms = 0;
-  std::string event_id;
+  std::int64_t time_ms = 0;  // the latest of theirs
+  std::uint64_t number = 0;  // tells apart those of one time
+  std::vector<std::string> event_ids = {};
 
+  // The key has time and number, the value the ids.
   std::string Key() const;
-  static Result<Deadline> FromKey(std::string_view key);
+  std::string Encode() const;
+  static Result<Deadline> Decode(std::string_view key, std::string_view value);
   // All keys up to and including this time are before it.
   static std::string KeyAfter(std::int64_t time_ms);
 };

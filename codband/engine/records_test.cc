@@ -240,16 +240,28 @@ RC_GTEST_PROP(RecordsTest, NumberKeysAreOrderedAsNumbers, (std::uint64_t a, std:
 RC_GTEST_PROP(RecordsTest, DeadlinesAreOrderedByTime, ()) {
   const auto deadline = [] {
     return Deadline{.time_ms = *rc::gen::inRange<std::int64_t>(0, 1 << 20),
-                    .event_id = *rc::gen::arbitrary<std::string>()};
+                    .number = *rc::gen::arbitrary<std::uint64_t>(),
+                    .event_ids = *rc::gen::arbitrary<std::vector<std::string>>()};
   };
   const Deadline a = deadline();
   const Deadline b = deadline();
-  const Deadline back = Deadline::FromKey(a.Key()).value();
+  const Deadline back = Deadline::Decode(a.Key(), a.Encode()).value();
   RC_ASSERT(back.time_ms == a.time_ms);
-  RC_ASSERT(back.event_id == a.event_id);
+  RC_ASSERT(back.number == a.number);
+  RC_ASSERT(back.event_ids == a.event_ids);
   if (a.time_ms < b.time_ms) RC_ASSERT(a.Key() < b.Key());
   RC_ASSERT(a.Key() < Deadline::KeyAfter(a.time_ms));
   if (b.time_ms > a.time_ms) RC_ASSERT(b.Key() >= Deadline::KeyAfter(a.time_ms));
+}
+
+TEST(RecordsTest, DamagedDeadlinesAreRefused) {
+  const Deadline deadline{.time_ms = 5, .number = 1, .event_ids = {"one", "two"}};
+  const std::string value = deadline.Encode();
+  for (std::size_t cut = 0; cut < value.size(); ++cut) {
+    EXPECT_FALSE(Deadline::Decode(deadline.Key(), value.substr(0, cut)).ok()) << cut;
+  }
+  EXPECT_FALSE(Deadline::Decode(deadline.Key().substr(0, 12), value).ok());
+  EXPECT_FALSE(Deadline::Decode(deadline.Key(), value + "x").ok());
 }
 
 TEST(RecordsTest, NobodyIsUserZero) {

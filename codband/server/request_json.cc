@@ -267,10 +267,6 @@ Result<Item> ParseItem(std::string_view body, std::size_t dim, std::string_view 
       CODBAND_RETURN_IF_ERROR(ReadFeatures(value, here, dim, item.features, item.named));
     } else if (key == "tags") {
       CODBAND_RETURN_IF_ERROR(ReadIds(value, here, item.tags));
-      if (item.tags.size() > kMaxTags) {
-        return Refuse(here,
-                      fmt::format("has {} tags, expected at most {}", item.tags.size(), kMaxTags));
-      }
     } else {
       return Unknown(root, key, kItemFields);
     }

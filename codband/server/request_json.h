@@ -18,7 +18,6 @@ namespace codband {
 
 inline constexpr std::size_t kMaxIdBytes = 256;     // of users, events, items, tags
 inline constexpr std::size_t kMaxNameBytes = 1024;  // of a feature: its path and its word
-inline constexpr std::size_t kMaxTags = 1000;       // of an item
 inline constexpr std::size_t kMaxJsonDepth = 64;
 
 // {"eventId"?, "userId" | "user", "actions"?, "contextFeatures"?, "excludedActions"?, "topK"?,

@@ -249,8 +249,6 @@ TEST(ParseItemTest, TakesTheIdFromThePathOrTheBody) {
 }
 
 TEST(ParseItemTest, RefusesWithFieldAndReason) {
-  std::string many_tags = R"({"id":"x","features":[1,2,3],"tags":["t")";
-  for (int i = 0; i < 1000; ++i) many_tags += ",\"t\"";
   const std::vector<BadBody> cases = {
       {R"({"features":[1,2,3]})", "id: is missing"},
       {R"({"id":"x"})", "features: is missing"},
@@ -258,7 +256,6 @@ TEST(ParseItemTest, RefusesWithFieldAndReason) {
       {R"({"id":"x","features":[1,2,3],"tags":[1]})", "tags[0]: is 1, expected a string"},
       {R"({"id":"x","features":[1,2,3],"tags":{}})", "tags: is an object, expected an array"},
       {R"({"id":"x","features":[1,2,3],"tag":[]})", "tag: is not known here; known: id, features"},
-      {many_tags + "]}", "tags: has 1001 tags, expected at most 1000"},
   };
   for (const BadBody& bad : cases) {
     const Result<Item> item = ParseItem(bad.body, kDim);

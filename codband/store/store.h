@@ -21,7 +21,7 @@ enum class Table : std::uint8_t {
   kLog = 1,         // what is to be learned, in order
   kUsers = 2,       // what the policy knows of each user, as of the last checkpoint
   kPending = 3,     // decisions that wait for their reward, by event id
-  kDeadlines = 4,   // when their wait is over, by time and event id
+  kDeadlines = 4,   // when their wait is over, by time
   kItems = 5,       // the catalogue
   kPeople = 6,      // name and history of each user, as of the last checkpoint
   kCheckpoint = 7,  // what all users share, as of the last checkpoint
