@@ -16,10 +16,11 @@ set(CODBAND_LAYER_linalg base)
 set(CODBAND_LAYER_policy base linalg)
 set(CODBAND_LAYER_sim base linalg policy)
 set(CODBAND_LAYER_report base)
+set(CODBAND_LAYER_data base)
 set(CODBAND_LAYER_store base)
 set(CODBAND_LAYER_engine base linalg policy store)
 set(CODBAND_LAYER_server base linalg policy store engine)
-set(CODBAND_LAYER_cli base linalg policy sim report store engine server)
+set(CODBAND_LAYER_cli base linalg policy sim data report store engine server)
 
 # codband_add_library(NAME DEPS <layers> [LINK <external targets>] SOURCES <files> DESCRIPTION <text>)
 # makes codband_<NAME> with the alias codband::<NAME>, and refuses an edge that the layers forbid.
