@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/data/kmeans.h"
+
+namespace codband {
+
+// Who is connected with whom: undirected, each edge once or in both directions, loops ignored.
+struct Graph {
+  std::size_t nodes = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+};
+
+// The nodes of the largest connected component, ascending; of several, the one with the first node.
+std::vector<std::uint32_t> LargestComponent(const Graph& graph);
+
+struct SpectralOptions {
+  std::size_t clusters = 10;
+  // τ, as a multiple of the mean degree. Without it (0) a network of people falls into one giant
+  // cluster and a few dangling chains.
+  double regularisation = 1;
+  bool normalise_rows = false;  // rows of the embedding to norm 1 (Ng, Jordan & Weiss 2002)
+  KMeansOptions kmeans = {};    // its `clusters` is not used
+};
+
+// Spectral clustering: the eigenvectors of the smallest eigenvalues of the normalised Laplacian
+// I − D_τ^(−1/2) A D_τ^(−1/2), D_τ the degrees plus τ (Qin & Rohe 2013), as many as clusters, one
+// row a node; then k-means. Deterministic by seed. kInvalidArgument for fewer nodes than clusters.
+Result<Clusters> SpectralClusters(const Graph& graph, const SpectralOptions& options);
+
+}  // namespace codband
