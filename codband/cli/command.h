@@ -22,6 +22,7 @@ namespace codband {
 void AddSimulateCommand(CLI::App& app, Status& status);
 void AddPaperCommand(CLI::App& app, Status& status);
 void AddStressCommand(CLI::App& app, Status& status);
+void AddPrepareCommand(CLI::App& app, Status& status);
 void AddReplayCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
 void AddServeCommand(CLI::App& app, Status& status);

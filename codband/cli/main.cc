@@ -42,6 +42,7 @@ int Main(int argc, char** argv) {
       "  codband simulate                compare policies on a simulated population\n"
       "  codband paper --quick           the paper's experiments in about a minute\n"
       "  codband stress --quick          where a policy loses to others\n"
+      "  codband prepare SET             a public data set as recorded events\n"
       "  codband replay DIR              compare policies on recorded events\n"
       "  codband simulate --help         every flag, with examples",
       "codband");
@@ -56,6 +57,7 @@ int Main(int argc, char** argv) {
   AddSimulateCommand(app, status);
   AddPaperCommand(app, status);
   AddStressCommand(app, status);
+  AddPrepareCommand(app, status);
   AddReplayCommand(app, status);
   AddPoliciesCommand(app, status);
   AddServeCommand(app, status);
