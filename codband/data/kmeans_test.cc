@@ -113,6 +113,30 @@ TEST(SpectralClusteringTest, FindsCliquesJoinedByAnEdge) {
   }
 }
 
+// Two blocks with many edges between them, and chains hanging from one: without the weak edges the
+// chains are cut off.
+TEST(SpectralClusteringTest, RegularisationKeepsChainsFromBeingClusters) {
+  Graph graph = ChainOfCliques({60, 60});
+  for (std::uint32_t a = 0; a < 60; ++a) {
+    for (std::uint32_t i = 0; i < 20; ++i) graph.edges.emplace_back(a, 60 + (a + i) % 60);
+  }
+  for (std::uint32_t chain = 0; chain < 4; ++chain) {
+    std::uint32_t last = 20 + chain * 3;
+    for (int i = 0; i < 8; ++i) {
+      graph.edges.emplace_back(last, static_cast<std::uint32_t>(graph.nodes));
+      last = static_cast<std::uint32_t>(graph.nodes++);
+    }
+  }
+  const auto sizes = [&](double regularisation) {
+    return SpectralClusters(
+               graph, {.clusters = 2, .regularisation = regularisation, .normalise_rows = false})
+        .value()
+        .sizes;
+  };
+  EXPECT_LT(sizes(0)[1], 20U);
+  EXPECT_GE(sizes(1)[1], 60U);
+}
+
 TEST(SpectralClusteringTest, DirectionsAndRepetitionsOfEdgesDoNotMatter) {
   Graph graph = ChainOfCliques({6, 9, 7});
   const auto once = SpectralClusters(graph, {.clusters = 3});

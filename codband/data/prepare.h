@@ -50,7 +50,7 @@ struct PrepareOptions {
   std::size_t groups = 10;
   std::size_t parts = 3;            // of a group, in time; each part is a user (HetRec)
   double graph_regularisation = 1;  // times the mean degree
-  bool normalise_rows = false;      // of the spectral embedding
+  bool normalise_rows = true;       // of the spectral embedding
   std::int64_t earliest_time = 0;   // milliseconds; tags before it have no usable time (HetRec)
 
   double positive_rating = 0.5;      // from here on (MovieLens)

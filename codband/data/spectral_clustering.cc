@@ -72,14 +72,15 @@ Result<Clusters> SpectralClusters(const Graph& graph, const SpectralOptions& opt
     scale[i] = degree > 0 ? 1 / std::sqrt(degree) : 0;
   }
   std::vector<double> scaled(graph.nodes);
+  const auto multiply = [&](std::span<const double> x, std::span<double> y) {
+    for (std::size_t i = 0; i < x.size(); ++i) scaled[i] = scale[i] * x[i];
+    adjacency.Multiply(scaled, y);
+    const double everywhere =
+        tau / static_cast<double>(graph.nodes) * std::accumulate(scaled.begin(), scaled.end(), 0.0);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = scale[i] * (y[i] + everywhere);
+  };
   // The largest eigenvalues of the normalised adjacency are the smallest of the Laplacian.
-  const auto pairs = TopEigenpairs(graph.nodes, options.clusters,
-                                   [&](std::span<const double> x, std::span<double> y) {
-                                     for (std::size_t i = 0; i < x.size(); ++i)
-                                       scaled[i] = scale[i] * x[i];
-                                     adjacency.Multiply(scaled, y);
-                                     for (std::size_t i = 0; i < y.size(); ++i) y[i] *= scale[i];
-                                   });
+  const auto pairs = TopEigenpairs(graph.nodes, options.clusters, multiply);
   if (!pairs.ok()) return pairs.status();
   std::vector<double> rows(graph.nodes * options.clusters);
   for (std::size_t k = 0; k < options.clusters; ++k) {

@@ -24,13 +24,14 @@ struct SpectralOptions {
   // τ, as a multiple of the mean degree. Without it (0) a network of people falls into one giant
   // cluster and a few dangling chains.
   double regularisation = 1;
-  bool normalise_rows = false;  // rows of the embedding to norm 1 (Ng, Jordan & Weiss 2002)
-  KMeansOptions kmeans = {};    // its `clusters` is not used
+  bool normalise_rows = true;  // rows of the embedding to norm 1 (Ng, Jordan & Weiss 2002)
+  KMeansOptions kmeans = {};   // its `clusters` is not used
 };
 
-// Spectral clustering: the eigenvectors of the smallest eigenvalues of the normalised Laplacian
-// I − D_τ^(−1/2) A D_τ^(−1/2), D_τ the degrees plus τ (Qin & Rohe 2013), as many as clusters, one
-// row a node; then k-means. Deterministic by seed. kInvalidArgument for fewer nodes than clusters.
+// Spectral clustering with a weak edge between all nodes (Amini et al. 2013): A_τ = A + τ/n 11ᵀ,
+// its degrees D_τ = D + τ, and the eigenvectors of the smallest eigenvalues of the normalised
+// Laplacian I − D_τ^(−1/2) A_τ D_τ^(−1/2), as many as clusters, one row a node; then k-means. A_τ
+// is never written out. Deterministic by seed. kInvalidArgument for fewer nodes than clusters.
 Result<Clusters> SpectralClusters(const Graph& graph, const SpectralOptions& options);
 
 }  // namespace codband
