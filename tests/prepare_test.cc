@@ -214,7 +214,9 @@ TEST_F(PrepareTest, LastFmFollowsTheProtocol) {
     if (i == 0) continue;
     // Stacked: numbered as they come, each in time.
     EXPECT_GE(events[i].user, events[i - 1].user);
-    if (events[i].user == events[i - 1].user) EXPECT_GE(events[i].time, events[i - 1].time);
+    if (events[i].user == events[i - 1].user) {
+      EXPECT_GE(events[i].time, events[i - 1].time);
+    }
   }
   // Two groups of 160 events in three parts.
   std::multiset<std::size_t> parts;
@@ -258,7 +260,7 @@ TEST_F(PrepareTest, FilesAreWhatReplayReads) {
   EXPECT_EQ(json["stream"]["users"], 6);
   EXPECT_EQ(json["stream"]["items"], 80);
   EXPECT_EQ(json["stream"]["dim"], 4);
-  EXPECT_EQ(json["stream"]["chance"], 64);
+  EXPECT_NEAR(json["stream"]["chance"].get<double>(), 64, 1e-9);
   EXPECT_EQ(Meta()["stream"]["chance"], 64);
 }
 
@@ -356,7 +358,9 @@ TEST_F(PrepareTest, MovieLensKeepsUsersWithEnoughRatings) {
     EXPECT_EQ(events[i].items.size(), 6U);
     EXPECT_EQ(events[i].items[0],
               1 + (static_cast<std::uint64_t>(events[i].time) / 1000 * 7 + events[i].user) % 60);
-    if (i > 0) EXPECT_GE(events[i].time, events[i - 1].time);
+    if (i > 0) {
+      EXPECT_GE(events[i].time, events[i - 1].time);
+    }
   }
   // Zero mean and unit variance.
   std::array<double, 3> sums{};

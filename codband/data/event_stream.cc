@@ -25,7 +25,7 @@ std::uint32_t UserCount(std::span<const StreamEvent> events) {
 void Stack(std::uint64_t seed, bool renumber, std::vector<StreamEvent>& events) {
   std::vector<std::uint32_t> order(UserCount(events));
   std::iota(order.begin(), order.end(), 0U);
-  DrawStream(seed, DrawPurpose::kUserOrder).Shuffle(std::span(order));
+  DrawStream(seed, StreamDraw::kUserOrder).Shuffle(std::span(order));
   std::vector<std::uint32_t> place(order.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
   for (StreamEvent& event : events) event.user = place[event.user];
@@ -41,7 +41,7 @@ void Interleave(std::uint64_t seed, std::vector<StreamEvent>& events) {
   std::vector<std::uint32_t> turns;
   turns.reserve(events.size());
   for (const StreamEvent& event : events) turns.push_back(event.user);
-  DrawStream(seed, DrawPurpose::kInterleaving).Shuffle(std::span(turns));
+  DrawStream(seed, StreamDraw::kInterleaving).Shuffle(std::span(turns));
   std::ranges::sort(events, {}, [](const StreamEvent& event) {
     return std::tuple(event.user, event.time, event.source, event.item);
   });
@@ -73,7 +73,7 @@ void OrderEvents(StreamOrder order, std::uint64_t seed, bool renumber,
 void DrawEvents(std::size_t count, std::uint64_t seed, std::vector<StreamEvent>& events) {
   if (count == 0 || count >= events.size()) return;
   // Each event is kept with the chance that is left (Knuth's algorithm S).
-  RandomStream random = DrawStream(seed, DrawPurpose::kEvents);
+  RandomStream random = DrawStream(seed, StreamDraw::kEvents);
   std::size_t kept = 0;
   for (std::size_t i = 0; kept < count; ++i) {
     if (random.Below(events.size() - i) < count - kept) events[kept++] = events[i];
@@ -114,7 +114,7 @@ Status WriteEvents(std::span<const StreamEvent> events, const PositiveItems& pos
           options.candidates, item_ids.size(), user_ids[event.user],
           positives.of(event.source).size()));
     }
-    RandomStream random = DrawStream(options.seed, DrawPurpose::kCandidates, number);
+    RandomStream random = DrawStream(options.seed, StreamDraw::kCandidates, number);
     candidates.assign(1, event.item);
     while (candidates.size() < options.candidates) {
       const auto item = static_cast<std::uint32_t>(random.Below(item_ids.size()));

@@ -15,7 +15,7 @@ namespace codband {
 
 // What the draws of a preparation are for: streams with the same seed and another purpose are
 // independent.
-enum class DrawPurpose : std::uint64_t {
+enum class StreamDraw : std::uint64_t {
   kEvents = 3100,
   kUserOrder,
   kInterleaving,
@@ -23,7 +23,7 @@ enum class DrawPurpose : std::uint64_t {
   kUserSample,
 };
 
-inline RandomStream DrawStream(std::uint64_t seed, DrawPurpose purpose, std::uint64_t event = 0) {
+inline RandomStream DrawStream(std::uint64_t seed, StreamDraw purpose, std::uint64_t event = 0) {
   return {{.seed = seed, .event = event}, static_cast<std::uint64_t>(purpose)};
 }
 

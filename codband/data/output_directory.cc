@@ -20,15 +20,6 @@ Status FromErrno(std::string_view action, const std::filesystem::path& path) {
       fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
 }
 
-Status SyncDirectory(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return FromErrno("open directory", path);
-  const bool synced = ::fsync(fd) == 0;
-  const Status status = synced ? Status{} : FromErrno("sync directory", path);
-  ::close(fd);
-  return status;
-}
-
 std::filesystem::path ParentOf(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }

@@ -32,7 +32,7 @@ Result<LogFacts> ScanLog(const std::vector<std::filesystem::path>& files,
                          const PrepareOptions& options, InputLog& log, const WorkPart& part,
                          PreparedStream& stream) {
   LogFacts facts;
-  RandomStream random = DrawStream(options.seed, DrawPurpose::kUserSample);
+  RandomStream random = DrawStream(options.seed, StreamDraw::kUserSample);
   CODBAND_RETURN_IF_ERROR(ReadYahooVisits(files, log, part, [&](const YahooVisit& visit) {
     bool changed = false;
     for (const YahooVisit::Article& article : visit.articles) {
@@ -94,7 +94,7 @@ Status WriteLog(const std::vector<std::filesystem::path>& files, const PrepareOp
   };
   CODBAND_RETURN_IF_ERROR(ReadYahooVisits(files, log, part, [&](const YahooVisit& visit) {
     DrawCandidates(visit, options.candidates,
-                   DrawStream(options.seed, DrawPurpose::kCandidates, number), candidates);
+                   DrawStream(options.seed, StreamDraw::kCandidates, number), candidates);
     const std::uint32_t user = NearestCentre(UserPoint(visit), centres);
     ++stream.group_sizes[user];
     log_file.Print("{}\t{}\t{}\t{}\t", user, visit.time, visit.displayed, visit.click ? 1 : 0);

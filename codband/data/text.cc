@@ -94,8 +94,6 @@ class EnglishStemmer {
   std::unique_ptr<sb_stemmer, Deleter> stemmer_;
 };
 
-}  // namespace
-
 bool IsUtf8(std::string_view text) {
   const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   auto left = static_cast<utf8proc_ssize_t>(text.size());
@@ -108,6 +106,8 @@ bool IsUtf8(std::string_view text) {
   }
   return true;
 }
+
+}  // namespace
 
 std::string Latin1ToUtf8(std::string_view text) {
   std::string utf8;

@@ -9,8 +9,6 @@ namespace codband {
 
 // Text of data sets. Pure functions, safe from any thread.
 
-bool IsUtf8(std::string_view text);
-
 // Every byte as the character of that number (ISO 8859-1).
 std::string Latin1ToUtf8(std::string_view text);
 

@@ -8,12 +8,12 @@ namespace {
 using Strings = std::vector<std::string>;
 
 TEST(TextTest, Utf8IsToldFromLatin1) {
-  EXPECT_TRUE(IsUtf8("Amélie 日本"));
-  EXPECT_TRUE(IsUtf8(""));
-  EXPECT_FALSE(IsUtf8("Am\xE9lie"));
-  EXPECT_FALSE(IsUtf8("\xED\xA0\x80"));  // a surrogate
-  EXPECT_FALSE(IsUtf8("\xC0\xAF"));      // longer than needed
-  EXPECT_FALSE(IsUtf8("caf\xC3"));       // cut off
+  EXPECT_EQ(ToUtf8("Amélie 日本"), "Amélie 日本");
+  EXPECT_EQ(ToUtf8(""), "");
+  EXPECT_EQ(ToUtf8("Am\xE9lie"), "Amélie");
+  EXPECT_EQ(ToUtf8("\xED\xA0\x80"), "í\u00A0\u0080");  // a surrogate
+  EXPECT_EQ(ToUtf8("\xC0\xAF"), "À¯");                 // longer than needed
+  EXPECT_EQ(ToUtf8("caf\xC3"), "cafÃ");                // cut off
 }
 
 TEST(TextTest, Latin1BecomesTheSameCharactersInUtf8) {
