@@ -118,7 +118,7 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"simulate --models 50 --dim 2", "no room for more than"},
       {"simulate --nosuch 1", "--nosuch"},
       {"policies nosuch", "policy 'nosuch' is unknown"},
-      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, stress, replay"},
+      {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, stress, prepare, replay"},
       {"stress --cells clicks,nosuch", "--cells: 'nosuch' is unknown; there are base, d5, d10"},
       {"stress --policies codband", "--policies = 'codband', expected the judged policy and at"},
       {"stress --policies codband,oracle-greedy", "at least one other that is no yardstick"},
