@@ -128,6 +128,10 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"replay", "DIR is required"},
       {"replay /nosuch", "cannot open /nosuch/features.tsv"},
       {"replay /nosuch --seeds 0", "--seeds = '0', expected a whole number from 1"},
+      {"replay /nosuch", "'codband prepare' makes them"},
+      {"replay /nosuch --play log", "cannot open /nosuch/features.tsv"},
+      {"replay /nosuch --play all", "--play = 'all', expected events or log"},
+      {"replay /nosuch --order random", "--order = 'random', expected recorded or interleaved"},
       {"replay /nosuch --format xml", "--format = 'xml', expected table, json or csv"},
       {"", "subcommand"},
   };
@@ -189,8 +193,8 @@ TEST_F(CliTest, PoliciesListsParametersRangesAndDefaults) {
 }
 
 TEST_F(CliTest, HelpTeachesWithExamples) {
-  for (const char* arguments :
-       {"--help", "simulate --help", "stress --help", "replay --help", "policies --help"}) {
+  for (const char* arguments : {"--help", "simulate --help", "stress --help", "prepare --help",
+                                "replay --help", "policies --help"}) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -315,6 +319,21 @@ TEST_F(ReplayCliTest, TableAndCsvHaveALineForEachPolicyAndEachRun) {
   EXPECT_EQ(
       csv.out.rfind("policy,seed,reward,times_chance,changes_per_1000,models,us_per_event\n", 0),
       0U);
+}
+
+TEST_F(ReplayCliTest, OrderIsThatOfTheFileOrInterleaved) {
+  std::string events;
+  for (int e = 0; e < 60; ++e) events += e < 30 ? "8\t0\t1,2,3\n" : "9\t0\t2,3,1\n";
+  Write("events.tsv", events);
+  const auto curve = [&](const std::string& flags) {
+    const Outcome outcome =
+        Run("replay " + directory_ + " --policies uniform-linucb --format json" + flags);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out)["policies"][0]["reward_curve"]["mean"];
+  };
+  EXPECT_EQ(curve(""), curve(" --order recorded"));
+  EXPECT_EQ(curve(" --order interleaved"), curve(" --order interleaved"));
+  EXPECT_NE(curve(""), curve(" --order interleaved"));
 }
 
 TEST_F(ReplayCliTest, BadStreamsAndYardsticksAreRefused) {

@@ -422,7 +422,35 @@ TEST_F(PrepareTest, YahooBecomesALogAndItsClicks) {
   for (const Event& event : events) EXPECT_EQ((event.time - 1'241'160'900) % 10, 0);
   EXPECT_EQ(Meta()["stream"]["clicks"], 20);
   EXPECT_EQ(Meta()["stream"]["visits"], 199);
-  EXPECT_EQ(Run("replay results/a --policies random").exit_code, 0);
+  EXPECT_EQ(Run("replay results/a --play events --policies random").exit_code, 0);
+}
+
+TEST_F(PrepareTest, YahooLogIsReplayedWithoutBias) {
+  WriteYahoo();
+  ASSERT_EQ(Prepare("yahoo --groups 4 --candidates 2").exit_code, 0);
+  const Outcome outcome =
+      Run("replay results/a --policies random,linucb:alpha=0 --seeds 3 --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["stream"]["played"], "log");
+  EXPECT_EQ(json["stream"]["events"], 199);
+  EXPECT_EQ(json["stream"]["clicks"], 20);
+  EXPECT_NEAR(json["stream"]["ctr"].get<double>(), 20.0 / 199, 1e-12);
+  for (const Json& policy : json["policies"]) {
+    for (std::size_t run = 0; run < 3; ++run) {
+      const auto number = [&](const char* name) { return policy[name]["runs"][run].get<double>(); };
+      // Of two candidates one is shown: about every second event counts.
+      EXPECT_NEAR(number("matched"), 99.5, 30);
+      EXPECT_NEAR(number("ctr"), number("reward") / number("matched"), 1e-12);
+      EXPECT_NEAR(number("relative_ctr"), number("ctr") / (20.0 / 199), 1e-9);
+    }
+  }
+  const Outcome table = Run("replay results/a --policies random");
+  EXPECT_NE(table.out.find("times log"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("CTR of the log: 0.10050"), std::string::npos) << table.out;
+  const Outcome mixed = Run("replay results/a --order interleaved");
+  EXPECT_EQ(mixed.exit_code, 2);
+  EXPECT_NE(mixed.err.find("--order = 'interleaved', expected recorded"), std::string::npos);
 }
 
 TEST_F(PrepareTest, MissingFilesAreNamedWithTheirSource) {

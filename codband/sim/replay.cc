@@ -21,6 +21,7 @@ namespace {
 
 // Far from the purposes of policies, which use the same seed and event.
 constexpr std::uint64_t kShufflePurpose = 2000;
+constexpr std::uint64_t kInterleavePurpose = 2001;
 
 // Clocks cost about as much as a cheap policy, so that many events are timed at once.
 constexpr std::size_t kEventsAtOnce = 32;
@@ -116,46 +117,91 @@ Status ReadFeatures(const std::filesystem::path& path, RecordedStream& stream, I
   return {};
 }
 
-Status ReadEvents(const std::filesystem::path& path, const ItemRows& rows, RecordedStream& stream) {
-  const auto text = ReadFile(path);
-  if (!text.ok()) return text.status();
-  TsvLines lines(path.string(), text.value());
-  std::unordered_set<UserId> users;
-  std::vector<std::string_view> items;
-  std::vector<std::size_t> last_line(rows.size());  // of each item: where it was a candidate
-  while (lines.Next()) {
+// Reads the lines of events.tsv, or of log.tsv if the stream is a log.
+class EventReader {
+ public:
+  EventReader(const ItemRows& rows, RecordedStream& stream)
+      : rows_(rows), stream_(stream), last_event_(rows.size()) {}
+
+  Status Read(const std::filesystem::path& path) {
+    const auto text = ReadFile(path);
+    if (!text.ok()) return text.status();
+    TsvLines lines(path.string(), text.value());
+    while (lines.Next()) CODBAND_RETURN_IF_ERROR(ReadLine(lines));
+    if (stream_.events.empty()) return lines.Empty("a line for each event");
+    stream_.user_count = users_.size();
+    if (stream_.total_reward() > 0) return {};
+    return Status::InvalidArgument(
+        fmt::format("{}: none of {} events has a click, expected some to compare with",
+                    path.string(), stream_.events.size()));
+  }
+
+ private:
+  Status ReadLine(const TsvLines& lines) {
     const std::vector<std::string_view>& fields = lines.fields();
-    if (fields.size() != 3) {
-      return lines.Wrong(
-          fmt::format("{} fields, expected 3: user id, timestamp, item ids", fields.size()));
+    const std::size_t expected = stream_.logged ? 5 : 3;
+    if (fields.size() != expected) {
+      return lines.Wrong(fmt::format("{} fields, expected {}: user id, timestamp, {}item ids",
+                                     fields.size(), expected,
+                                     stream_.logged ? "item shown, click, " : ""));
     }
+    RecordedStream::Event event{.begin = stream_.candidates.size()};
     const auto user = ParseNumber<UserId>(fields[0]);
     if (!user) return lines.Wrong("user", fields[0], kWholeNumber);
+    event.user = *user;
     if (!ParseNumber<double>(fields[1])) return lines.Wrong("timestamp", fields[1], "a number");
-    if (fields[2].empty()) {
-      return lines.Wrong("no candidates, expected at least 1, the positive one first");
+    if (fields.back().empty()) {
+      return lines.Wrong(fmt::format("no candidates, expected at least 1, {}",
+                                     stream_.logged ? "the shown one" : "the positive one first"));
     }
-    const std::size_t begin = stream.candidates.size();
-    Split(fields[2], ',', items);
-    for (const std::string_view item : items) {
-      const auto id = ParseNumber<std::uint64_t>(item);
-      if (!id) return lines.Wrong("item", item, kWholeNumber);
-      const auto row = rows.find(*id);
-      if (row == rows.end()) {
-        return lines.Wrong(fmt::format("item {} is unknown, expected one of features.tsv", *id));
+    Split(fields.back(), ',', items_);
+    for (const std::string_view item : items_) CODBAND_RETURN_IF_ERROR(ReadItem(lines, item));
+    event.end = stream_.candidates.size();
+    if (stream_.logged) {
+      if (fields[3] != "0" && fields[3] != "1") return lines.Wrong("click", fields[3], "0 or 1");
+      event.reward = fields[3] == "1" ? 1 : 0;
+      const auto shown = std::ranges::find(items_, fields[2]);
+      if (shown == items_.end()) {
+        return lines.Wrong("item shown", fields[2], "one of the candidates");
       }
-      if (std::exchange(last_line[row->second], stream.events.size() + 1) ==
-          stream.events.size() + 1) {
-        return lines.Wrong(fmt::format("item {} a second time, expected each candidate once", *id));
-      }
-      stream.candidates.push_back(row->second);
+      std::swap(stream_.candidates[event.begin],
+                stream_.candidates[event.begin + static_cast<std::size_t>(shown - items_.begin())]);
     }
-    stream.events.push_back({.user = *user, .begin = begin, .end = stream.candidates.size()});
-    users.insert(*user);
+    stream_.events.push_back(event);
+    users_.insert(event.user);
+    return {};
   }
-  if (stream.events.empty()) return lines.Empty("a line for each event");
-  stream.user_count = users.size();
-  return {};
+
+  Status ReadItem(const TsvLines& lines, std::string_view item) {
+    const auto id = ParseNumber<std::uint64_t>(item);
+    if (!id) return lines.Wrong("item", item, kWholeNumber);
+    const auto row = rows_.find(*id);
+    if (row == rows_.end()) {
+      return lines.Wrong(fmt::format("item {} is unknown, expected one of features.tsv", *id));
+    }
+    const std::size_t event = stream_.events.size() + 1;
+    if (std::exchange(last_event_[row->second], event) == event) {
+      return lines.Wrong(fmt::format("item {} a second time, expected each candidate once", *id));
+    }
+    stream_.candidates.push_back(row->second);
+    return {};
+  }
+
+  const ItemRows& rows_;
+  RecordedStream& stream_;
+  std::vector<std::size_t> last_event_;  // of each item: where it was a candidate, from 1
+  std::vector<std::string_view> items_;
+  std::unordered_set<UserId> users_;
+};
+
+Result<RecordedStream> ReadFiles(const std::filesystem::path& directory, bool logged) {
+  RecordedStream stream;
+  stream.logged = logged;
+  ItemRows rows;
+  CODBAND_RETURN_IF_ERROR(ReadFeatures(directory / "features.tsv", stream, rows));
+  CODBAND_RETURN_IF_ERROR(
+      EventReader(rows, stream).Read(directory / (logged ? "log.tsv" : "events.tsv")));
+  return stream;
 }
 
 // Plays one policy through a stream.
@@ -179,8 +225,8 @@ class Run {
       seconds += ThreadCpuSeconds() - start;
       for (std::size_t i = 0; i < count; ++i) Score(first + i, visits_[i], progress);
     }
-    result_.times_chance = reward_ / stream_.chance();
-    result_.changes_per_1000 = 1000 * changes_ / static_cast<double>(events);
+    result_.times_chance = (reward_ / matched_) / (stream_.chance() / static_cast<double>(events));
+    result_.changes_per_1000 = matched_ > 0 ? 1000 * changes_ / matched_ : 0;
     result_.models = policy_.model_count();
     result_.us_per_event = 1e6 * seconds / static_cast<double>(events);
     return std::move(result_);
@@ -189,7 +235,7 @@ class Run {
  private:
   struct Visit {
     std::vector<double> arms;  // row-major
-    std::size_t positive = 0;  // among the arms
+    std::size_t first = 0;     // where among the arms the first candidate is
     Decision decision;
     bool change_detected = false;
   };
@@ -198,12 +244,12 @@ class Run {
     const RecordedStream::Event& event = stream_.events[number];
     order_.assign(stream_.candidates.begin() + static_cast<std::ptrdiff_t>(event.begin),
                   stream_.candidates.begin() + static_cast<std::ptrdiff_t>(event.end));
-    const std::uint32_t positive = order_.front();
+    const std::uint32_t first = order_.front();
     RandomStream({.seed = seed_, .event = number}, kShufflePurpose)
         .Shuffle(std::span<std::uint32_t>(order_));
     visit.arms.clear();
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (order_[i] == positive) visit.positive = i;
+      if (order_[i] == first) visit.first = i;
       const double* const row = stream_.features.data() + order_[i] * stream_.dim;
       visit.arms.insert(visit.arms.end(), row, row + stream_.dim);
     }
@@ -213,15 +259,23 @@ class Run {
     const EventKey key{.seed = seed_, .event = number};
     policy_.Choose(stream_.events[number].user, {.features = visit.arms, .dim = stream_.dim}, key,
                    visit.decision);
-    const double reward = visit.decision.arm == visit.positive ? 1 : 0;
+    visit.change_detected = false;
+    if (!Counts(visit)) return;
+    const double reward = Took(visit) ? stream_.events[number].reward : 0;
     visit.change_detected = policy_.Learn(visit.decision, reward, key).change_detected;
   }
 
+  static bool Took(const Visit& visit) { return visit.decision.arm == visit.first; }
+  // A log says nothing of what was not shown.
+  bool Counts(const Visit& visit) const { return !stream_.logged || Took(visit); }
+
   void Score(std::size_t number, const Visit& visit, const std::function<void(double)>& progress) {
-    if (visit.decision.arm == visit.positive) ++reward_;
+    if (Took(visit)) reward_ += stream_.events[number].reward;
+    if (Counts(visit)) ++matched_;
     if (visit.change_detected) ++changes_;
     if (number + 1 != checkpoints_[result_.reward_curve.size()]) return;
     result_.reward_curve.push_back(reward_);
+    result_.matched_curve.push_back(matched_);
     if (progress) progress(1 / static_cast<double>(checkpoints_.size()));
   }
 
@@ -232,24 +286,53 @@ class Run {
   std::vector<Visit> visits_;  // of the events played at once
   std::vector<std::uint32_t> order_;
   double reward_ = 0;
+  double matched_ = 0;
   double changes_ = 0;
   ReplayRun result_;
 };
 
 }  // namespace
 
-double RecordedStream::chance() const {
+double RecordedStream::total_reward() const {
   double sum = 0;
-  for (const Event& event : events) sum += 1 / static_cast<double>(event.candidate_count());
+  for (const Event& event : events) sum += event.reward;
   return sum;
 }
 
+double RecordedStream::chance() const {
+  if (logged) return total_reward();
+  double sum = 0;
+  for (const Event& event : events) {
+    sum += event.reward / static_cast<double>(event.candidate_count());
+  }
+  return sum;
+}
+
+double ReplayRun::mean_reward_error() const {
+  return std::sqrt(mean_reward() * (1 - mean_reward()) / matched());
+}
+
 Result<RecordedStream> ReadStream(const std::filesystem::path& directory) {
-  RecordedStream stream;
-  ItemRows rows;
-  CODBAND_RETURN_IF_ERROR(ReadFeatures(directory / "features.tsv", stream, rows));
-  CODBAND_RETURN_IF_ERROR(ReadEvents(directory / "events.tsv", rows, stream));
-  return stream;
+  return ReadFiles(directory, /*logged=*/false);
+}
+
+Result<RecordedStream> ReadLog(const std::filesystem::path& directory) {
+  return ReadFiles(directory, /*logged=*/true);
+}
+
+void InterleaveUsers(RecordedStream& stream) {
+  // A random order of the users' turns; each turn takes its user's next event.
+  std::vector<UserId> turns;
+  std::unordered_map<UserId, std::vector<RecordedStream::Event>> of_user;
+  for (const RecordedStream::Event& event : stream.events) {
+    turns.push_back(event.user);
+    of_user[event.user].push_back(event);
+  }
+  RandomStream({.seed = 0, .event = 0}, kInterleavePurpose).Shuffle(std::span(turns));
+  std::unordered_map<UserId, std::size_t> next;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    stream.events[i] = of_user[turns[i]][next[turns[i]]++];
+  }
 }
 
 ReplayRun PlayStream(const RecordedStream& stream, Policy& policy, std::uint64_t seed,

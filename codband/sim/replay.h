@@ -13,27 +13,33 @@
 
 namespace codband {
 
-// Recorded events in their order: who came, what was on offer, and which one of the candidates was
-// the positive one. Plain data; const use from any thread.
+// Recorded events in their order: who came and what was on offer. The first candidate is the one
+// that something is known of. In a stream of positives it brought 1 and the others nothing. In a
+// log it is the one that was shown, drawn uniformly from the candidates; it brought its reward, and
+// what the others would have brought nobody knows. Plain data; const use from any thread.
 struct RecordedStream {
   struct Event {
     UserId user = 0;
     // Where its candidates begin and end.
     std::size_t begin = 0;
     std::size_t end = 0;
+    double reward = 1;  // of the first candidate
 
     std::size_t candidate_count() const { return end - begin; }
   };
 
+  bool logged = false;
   std::size_t dim = 0;
-  std::vector<double> features;  // row-major, one row an item
-  std::vector<std::uint32_t>
-      candidates;  // rows of items, event after event, the positive one first
+  std::vector<double> features;           // row-major, one row an item
+  std::vector<std::uint32_t> candidates;  // rows of items, event after event
   std::vector<Event> events;
   std::size_t user_count = 0;
 
   std::size_t item_count() const { return features.size() / dim; }
-  // How many positives random choice takes on average: the sum of 1 / candidates over events.
+  // Of all events.
+  double total_reward() const;
+  // What random choice brings on average: the sum of reward / candidates over events, but for a log
+  // that of the log itself, which was chosen at random.
   double chance() const;
 };
 
@@ -46,21 +52,43 @@ struct RecordedStream {
 // kIoError name the file. Takes time and memory proportional to the files.
 Result<RecordedStream> ReadStream(const std::filesystem::path& directory);
 
+// The same for a log:
+//   log.tsv       user id, timestamp, item shown, its reward (0 or 1), item ids with commas between
+//                 them, the shown one among them
+// kInvalidArgument also if nothing in it was rewarded.
+Result<RecordedStream> ReadLog(const std::filesystem::path& directory);
+
+// Mixes the users at random, each one's events staying in their order. Always in the same way.
+void InterleaveUsers(RecordedStream& stream);
+
 // What one policy did with one seed.
 struct ReplayRun {
-  std::vector<double> reward_curve;  // positives taken up to each checkpoint
-  double times_chance = 0;           // all of them, as a multiple of chance
-  double changes_per_1000 = 0;       // changes that the policy detected, per 1000 events
-  std::size_t models = 0;            // at the end
-  double us_per_event = 0;           // processor time of choosing and learning, microseconds
+  std::vector<double> reward_curve;   // taken up to each checkpoint
+  std::vector<double> matched_curve;  // events that counted up to each checkpoint; all but in logs
+  double times_chance = 0;            // the reward, of a log for each event that counted, as a
+                                      // multiple of chance; NaN if none counted
+  double changes_per_1000 = 0;        // changes that the policy detected, per 1000 events it
+                                      // learned from
+  std::size_t models = 0;             // at the end
+  double us_per_event = 0;            // processor time of choosing and learning, microseconds
 
   double reward() const { return reward_curve.back(); }
+  double matched() const { return matched_curve.back(); }
+  // Reward for each event that counted: the click rate of a log. NaN if none counted.
+  double mean_reward() const { return reward() / matched(); }
+  // Its standard error, were the events independent: of 0/1 rewards.
+  double mean_reward_error() const;
 };
 
 // Plays a policy that has learned nothing yet through the stream. Candidates come in a random order
 // that depends on the seed and the event alone; the policy's keys are {seed, number of the event}.
-// The reward is 1 for the positive one and else 0, and follows the choice at once. A function of
-// its arguments, but for the timing. `progress` is called with the share done since the last call.
+// The reward follows the choice at once. Of a stream of positives it is 1 for the positive one and
+// else 0. Of a log it is known only where the policy chooses what was shown: such events count, and
+// at all others the policy learns nothing and nothing is counted. As the log chose uniformly at
+// random, the policy meets the same as it would have met live, and its reward for each event that
+// counts is an unbiased estimate (Li, Chu, Langford & Wang, WSDM 2011, Theorem 1).
+// A function of its arguments, but for the timing. `progress` is called with the share done since
+// the last call.
 // Preconditions: the stream has events, and the policy its dimension.
 ReplayRun PlayStream(const RecordedStream& stream, Policy& policy, std::uint64_t seed,
                      std::size_t checkpoints = 100,
