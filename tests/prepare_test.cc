@@ -470,21 +470,92 @@ TEST_F(PrepareTest, DataSetOfAnotherKindIsRecognised) {
                 {"'netflix' is unknown", "lastfm, delicious, movielens, yahoo"});
 }
 
+TEST_F(PrepareTest, FilesInADirectoryBelowAreFound) {
+  WriteLastFm();
+  fs::rename(directory_ / "in", directory_ / "unpacked");
+  fs::create_directories(directory_ / "in");
+  fs::rename(directory_ / "unpacked", directory_ / "in" / "unpacked");
+  ExpectRefused(Prepare(kLastFm), {"in/tags.dat is missing", "They seem to be in in/unpacked"});
+}
+
+// Of each file of a data set in turn, what is in it instead, and what the message says.
 TEST_F(PrepareTest, GarbageAndTruncatedFilesAreRefused) {
+  std::string garbage(100'000, '\0');
+  for (std::size_t i = 0; i < garbage.size(); ++i) {
+    garbage[i] = static_cast<char>((i * i * 2'654'435'761U) >> 13U);
+  }
+  struct Case {
+    const char* set;
+    const char* source;
+    std::vector<std::string> files;
+  };
+  const std::vector<Case> cases = {
+      {kLastFm,
+       "hetrec2011-lastfm-2k.zip",
+       {"tags.dat", "user_artists.dat", "user_friends.dat", "user_taggedartists-timestamps.dat"}},
+      {"movielens --dim 3 --candidates 6 --min-observations 20",
+       "GroupLens",
+       {"movies.csv", "ratings.csv", "tags.csv"}},
+      {"yahoo --groups 4", "Webscope", {"ydata-fp-td-clicks-v1_0.20090501"}}};
+  for (const Case& data_set : cases) {
+    for (const std::string& file : data_set.files) {
+      SCOPED_TRACE(file);
+      for (const auto& entry : fs::directory_iterator(directory_ / "in")) fs::remove(entry);
+      WriteLastFm();
+      WriteMovieLens();
+      WriteYahoo();
+      const std::string whole = ReadFile(directory_ / "in" / file).value();
+      const char separator = file.ends_with(".dat") ? '\t' : file.ends_with(".csv") ? ',' : ' ';
+      const auto refused = [&](const std::string& content, const std::string& why) {
+        Write(file, content);
+        ExpectRefused(Prepare(data_set.set), {"in/" + file, data_set.source, why});
+      };
+      refused(garbage, "expected");
+      refused(std::string("\x89PNG\r\n\x1A\n\0\0\0", 11), "expected");
+      refused(std::string(3 << 20, '\0'), "expected");
+      refused("", file.starts_with("ydata") ? "has no rows" : "the file is empty");
+      // Cut off within its last line, before the last separator.
+      refused(whole.substr(0, whole.find_last_of(separator)), "it has been cut off");
+      // Packed, and cut off; then packed, and damaged.
+      Write("whole", whole);
+      const std::string in = (directory_ / "in").string();
+      ASSERT_EQ(std::system(fmt::format("gzip -c {0}/whole > {0}/packed", in).c_str()), 0);
+      std::string packed = ReadFile(directory_ / "in" / "packed").value();
+      refused(packed.substr(0, packed.size() / 2), "it ends too early");
+      packed[packed.size() / 2] ^= 0x55;
+      refused(packed, "is damaged");
+      // A file of another data set under this name.
+      refused(file == "movies.csv" ? "a\tb\n1\t2\n" : "movieId,title,genres\n1,Film,Drama\n",
+              "expected");
+      fs::remove(directory_ / "in" / file);
+      fs::create_directories(directory_ / "in" / file);
+      ExpectRefused(Prepare(data_set.set), {"in/" + file + " is a directory", data_set.source});
+      fs::remove(directory_ / "in" / file);
+      ExpectRefused(Prepare(data_set.set), {"in/" + file, "is missing", data_set.source});
+    }
+  }
+}
+
+TEST_F(PrepareTest, MessagesShowGarbageAsText) {
   WriteLastFm();
   Write("user_artists.dat", std::string("\x89PNG\r\n\x1A\n\0\0\0", 11));
   ExpectRefused(Prepare(kLastFm), {"in/user_artists.dat, line 1", "'\\x89PNG'", "userID<tab>"});
-  Write("user_artists.dat", "");
-  ExpectRefused(Prepare(kLastFm), {"in/user_artists.dat, line 1: the file is empty"});
   Write("user_artists.dat", "userID\tartistID\tweight\r\n");
   ExpectRefused(Prepare(kLastFm), {"in/user_artists.dat has no rows"});
-  Write("user_artists.dat", std::string(3 << 20, '\0'));
-  ExpectRefused(Prepare(kLastFm), {"in/user_artists.dat", "expected a text file"});
+}
+
+TEST_F(PrepareTest, RefusalLeavesNoDirectoriesAboveEither) {
+  const Outcome outcome = Run("prepare lastfm --in in --out results/some/where/a");
+  ExpectRefused(outcome, {"in/tags.dat is missing"});
+  WriteLastFm();
+  const std::string arguments = std::string("prepare ") + kLastFm + "--in in --out ";
+  EXPECT_EQ(Run(arguments + "results/some/where/a").exit_code, 0);
+  EXPECT_TRUE(fs::exists(directory_ / "results/some/where/a/events.tsv"));
 }
 
 TEST_F(PrepareTest, MalformedLinesAreReportedOrWithStrictAnError) {
   WriteLastFm();
-  std::ofstream(directory_ / "in" / "user_artists.dat", std::ios::app) << "10\tx\t1\r\n10\t100";
+  std::ofstream(directory_ / "in" / "user_artists.dat", std::ios::app) << "10\tx\t1\r\n10\t100\r\n";
   ExpectRefused(Prepare(std::string(kLastFm) + "--strict"),
                 {"in/user_artists.dat:323: artistID = 'x', expected a number"});
   const Outcome outcome = Prepare(kLastFm);

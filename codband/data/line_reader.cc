@@ -12,6 +12,7 @@ namespace codband {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 18;
+constexpr std::uint64_t kHandWrittenBytes = std::uint64_t{1} << 16;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 gzFile AsGz(void* file) { return static_cast<gzFile>(file); }
@@ -64,6 +65,7 @@ bool LineReader::Fill() {
     return false;
   }
   at_end_ = got == 0;
+  bytes_ += static_cast<std::uint64_t>(got);
   return got > 0;
 }
 
@@ -85,10 +87,18 @@ bool LineReader::Next() {
   if (!status_.ok() || (end == std::string::npos && begin_ == buffer_.size())) return false;
   line_ = std::string_view(buffer_).substr(begin_, std::min(end, buffer_.size()) - begin_);
   begin_ = end == std::string::npos ? buffer_.size() : end + 1;
+  unterminated_ = end == std::string::npos;
   ++number_;
   if (number_ == 1 && line_.starts_with(kByteOrderMark)) line_.remove_prefix(kByteOrderMark.size());
   if (line_.ends_with('\r')) line_.remove_suffix(1);
   return true;
+}
+
+Status LineReader::CheckEnd(bool malformed) const {
+  if (!unterminated_ || (!malformed && bytes_ <= kHandWrittenBytes)) return {};
+  return Status::InvalidArgument(
+      fmt::format("{} ends within line {}, expected a line break at its end: it has been cut off",
+                  path_, number_));
 }
 
 double LineReader::share() const {

@@ -30,6 +30,10 @@ class LineReader {
   std::string_view line() const { return line_; }
   std::size_t number() const { return number_; }  // of the current line, from 1
   const Status& status() const { return status_; }
+  // After the last line: kInvalidArgument if the file seems to have been cut off, as that line has
+  // no end and either makes no sense (`malformed`) or is that of a file too large to be written by
+  // hand. The published files all end in a line end.
+  Status CheckEnd(bool malformed) const;
   // How much of the file has been read, from 0 to 1.
   double share() const;
 
@@ -49,6 +53,8 @@ class LineReader {
   bool at_end_ = false;    // of the file: nothing comes after the buffer
   std::string_view line_;
   std::size_t number_ = 0;
+  std::uint64_t bytes_ = 0;    // unpacked, read so far
+  bool unterminated_ = false;  // the current line has no end
   Status status_;
 };
 

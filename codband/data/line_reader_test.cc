@@ -68,6 +68,25 @@ TEST_F(LineReaderTest, TruncatedGzipIsReported) {
   EXPECT_NE(reader.status().message().find("file.gz"), std::string::npos);
 }
 
+TEST_F(LineReaderTest, FileThatWasCutOffHasNoLineEndAtItsEnd) {
+  const auto end_of = [&](const std::string& content, bool malformed) {
+    auto reader = LineReader::Open(Write("file", content)).value();
+    while (reader.Next()) {
+    }
+    EXPECT_TRUE(reader.status().ok());
+    return reader.CheckEnd(malformed);
+  };
+  std::string large;
+  while (large.size() < 100'000) large += "some text\n";
+  EXPECT_TRUE(end_of("a\nb\n", true).ok());
+  EXPECT_TRUE(end_of("a\nb", false).ok());  // written by hand
+  EXPECT_TRUE(end_of(large, true).ok());
+  EXPECT_EQ(end_of(large + "so", false).code(), StatusCode::kInvalidArgument);
+  const Status status = end_of("a\nb\nc", true);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("file ends within line 3"), std::string::npos);
+}
+
 TEST_F(LineReaderTest, EndlessLineIsReportedWithItsNumber) {
   const auto path = Write("file", "short\n" + std::string(2 * kMaxLineBytes, 'x'));
   auto reader = LineReader::Open(path).value();

@@ -98,19 +98,29 @@ Result<OutputDirectory> OutputDirectory::Create(std::filesystem::path path, bool
   }
   CODBAND_RETURN_IF_ERROR(CheckExisting(path, overwrite, known_files));
   const std::filesystem::path parent = ParentOf(path);
+  std::vector<std::filesystem::path> made;
+  std::error_code error;
+  for (std::filesystem::path above = parent;
+       !above.empty() && !std::filesystem::exists(above, error); above = above.parent_path()) {
+    made.push_back(above);
+  }
   CODBAND_RETURN_IF_ERROR(EnsureDirectory(parent));
   std::string name = (parent / ("." + path.filename().string() + ".XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr) return FromErrno("create a directory in", parent);
   if (::chmod(name.c_str(), 0755) != 0) return FromErrno("open to others", name);
-  return OutputDirectory(std::move(path), std::move(name));
+  return OutputDirectory(std::move(path), std::move(name), std::move(made));
 }
 
 OutputDirectory::OutputDirectory(OutputDirectory&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      made_(std::exchange(other.made_, {})) {}
 
 OutputDirectory::~OutputDirectory() {
   std::error_code ignored;
   if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+  // Those that hold something by now, such as the result, stay.
+  for (const std::filesystem::path& directory : made_) std::filesystem::remove(directory, ignored);
 }
 
 Result<OutputFile> OutputDirectory::Open(const std::string& name) const {

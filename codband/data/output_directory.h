@@ -43,8 +43,8 @@ class OutputFile {
 };
 
 // A directory that appears as a whole or not at all: files are written into one with a hidden name
-// beside it, which Commit renames, and which the destructor removes if there was no Commit. Not
-// thread-safe.
+// beside it, which Commit renames, and which the destructor removes if there was no Commit, with
+// the directories above that were made for it. Not thread-safe.
 class OutputDirectory {
  public:
   // The directory may exist if it is empty, or, to be replaced, if `overwrite` is set and it holds
@@ -62,11 +62,13 @@ class OutputDirectory {
   Status Commit();
 
  private:
-  OutputDirectory(std::filesystem::path path, std::filesystem::path temporary)
-      : path_(std::move(path)), temporary_(std::move(temporary)) {}
+  OutputDirectory(std::filesystem::path path, std::filesystem::path temporary,
+                  std::vector<std::filesystem::path> made)
+      : path_(std::move(path)), temporary_(std::move(temporary)), made_(std::move(made)) {}
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  // empty once it is gone
+  std::filesystem::path temporary_;          // empty once it is gone
+  std::vector<std::filesystem::path> made_;  // above it, the innermost first
 };
 
 }  // namespace codband

@@ -107,7 +107,18 @@ Status MissingFile(DataSet set, const std::filesystem::path& in, std::string_vie
                              FactsOf(other).title, FactsOf(other).name);
     }
   }
+  for (const auto& entry : std::filesystem::directory_iterator(in, error)) {
+    if (!std::filesystem::exists(entry.path() / FactsOf(set).marker, error)) continue;
+    message += fmt::format(". They seem to be in {}", entry.path().string());
+    break;
+  }
   return Status::NotFound(message);
+}
+
+Status WithSource(DataSet set, const Status& status) {
+  if (status.code() != StatusCode::kInvalidArgument) return status;
+  return Status::InvalidArgument(fmt::format("{}. For the files of {}: {}", status.message(),
+                                             FactsOf(set).title, FactsOf(set).source));
 }
 
 IdIndex::IdIndex(std::vector<std::uint64_t> ids) : ids_(std::move(ids)) {

@@ -125,7 +125,7 @@ Result<PreparedStream> PrepareHetRec(DataSet set, const std::filesystem::path& i
                                      const PrepareOptions& options, const OutputDirectory& out,
                                      InputLog& log, const WorkHooks& hooks) {
   auto read = ReadSocialTagging(set, in, log, WorkPart(hooks, 0, 0.1, "reading"));
-  if (!read.ok()) return read.status();
+  if (!read.ok()) return WithSource(set, read.status());
   const SocialTagging& data = read.value();
 
   std::vector<std::uint64_t> item_ids;

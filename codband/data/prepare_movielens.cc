@@ -69,8 +69,9 @@ Result<MovieTexts> ReadTexts(const MovieLensReader& reader, const PrepareOptions
 Result<IdIndex> SelectUsers(const MovieLensReader& reader, std::size_t min_observations,
                             InputLog& log, const WorkPart& part, std::size_t& ratings) {
   std::unordered_map<std::uint32_t, std::size_t> count;
-  CODBAND_RETURN_IF_ERROR(reader.ReadRatings(
-      log, part, [&](const Rating& rating, TableRow&) { ++count[rating.user]; }));
+  const Status read =
+      reader.ReadRatings(log, part, [&](const Rating& rating, TableRow&) { ++count[rating.user]; });
+  if (!read.ok()) return WithSource(DataSet::kMovieLens, read);
   std::vector<std::uint64_t> users;
   std::size_t most = 0;
   for (const auto& [user, observations] : count) {
@@ -95,7 +96,7 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
   const auto reader = MovieLensReader::Open(in);
   if (!reader.ok()) return reader.status();
   auto texts = ReadTexts(reader.value(), options, log, WorkPart(hooks, 0, 0.05, "movies and tags"));
-  if (!texts.ok()) return texts.status();
+  if (!texts.ok()) return WithSource(DataSet::kMovieLens, texts.status());
   const IdIndex& movies = texts.value().movies;
 
   // The ratings are read twice: first to see who has enough of them, so that only theirs are kept.
@@ -105,7 +106,7 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
   if (!users.ok()) return users.status();
   std::vector<StreamEvent> events;
   events.reserve(ratings);
-  CODBAND_RETURN_IF_ERROR(reader.value().ReadRatings(
+  const Status read = reader.value().ReadRatings(
       log, WorkPart(hooks, 0.3, 0.55, "ratings, second pass"),
       [&](const Rating& rating, TableRow& row) {
         const std::uint32_t movie = movies.Find(rating.movie);
@@ -116,7 +117,8 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
         const std::uint32_t user = users.value().Find(rating.user);
         if (user == users.value().size() || rating.stars < options.positive_rating) return;
         events.push_back({.user = user, .source = user, .item = movie, .time = rating.time});
-      }));
+      });
+  if (!read.ok()) return WithSource(DataSet::kMovieLens, read);
   if (events.empty()) {
     return Status::InvalidArgument(
         fmt::format("--positive-rating = {}: there is no such rating", options.positive_rating));

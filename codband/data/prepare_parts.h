@@ -66,6 +66,9 @@ Status WriteOutput(const OutputDirectory& out, const std::string& name, Writer w
 // A message with what was expected and where the data set can be had.
 Status MissingFile(DataSet set, const std::filesystem::path& in, std::string_view file);
 
+// The same with where the data set can be had, for a file that does not hold what it should.
+Status WithSource(DataSet set, const Status& status);
+
 Result<PreparedStream> PrepareHetRec(DataSet set, const std::filesystem::path& in,
                                      const PrepareOptions& options, const OutputDirectory& out,
                                      InputLog& log, const WorkHooks& hooks);

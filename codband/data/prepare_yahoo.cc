@@ -124,7 +124,7 @@ Result<PreparedStream> PrepareYahoo(const std::filesystem::path& in, const Prepa
   PreparedStream stream{.dim = kYahooFeatures};
   const auto facts = ScanLog(files.value(), options, log,
                              WorkPart(hooks, 0, 0.4, "first pass over the log"), stream);
-  if (!facts.ok()) return facts.status();
+  if (!facts.ok()) return WithSource(DataSet::kYahoo, facts.status());
   CODBAND_RETURN_IF_ERROR(WorkPart(hooks, 0.4, 0.5, "groups of users").Report(0));
   const auto clusters =
       KMeans(facts.value().user_points, kUserFeatures,

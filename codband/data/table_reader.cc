@@ -253,6 +253,7 @@ Status ReadTable(const std::filesystem::path& path, const TableFormat& format, I
   RowSource source(std::move(reader).value(), format);
   log.BeginFile(path);
   if (format.header) CODBAND_RETURN_IF_ERROR(CheckHeader(path, format, source));
+  bool malformed = false;
   for (std::size_t rows = 0; source.Next(); ++rows) {
     if (rows % kRowsBetweenReports == 0) {
       CODBAND_RETURN_IF_ERROR(part.Report(source.reader().share()));
@@ -267,6 +268,7 @@ Status ReadTable(const std::filesystem::path& path, const TableFormat& format, I
     } else {
       handle(row);
     }
+    malformed = !row.ok();
     if (row.ok()) {
       log.AddRow();
     } else {
@@ -275,9 +277,10 @@ Status ReadTable(const std::filesystem::path& path, const TableFormat& format, I
   }
   CODBAND_RETURN_IF_ERROR(source.reader().status());
   CODBAND_RETURN_IF_ERROR(part.Report(1));
-  return log.EndFile(
+  CODBAND_RETURN_IF_ERROR(log.EndFile(
       fmt::format("lines of {}", fmt::join(format.columns, SeparatorText(format.separator))),
-      may_be_empty);
+      may_be_empty));
+  return source.reader().CheckEnd(malformed);
 }
 
 }  // namespace codband

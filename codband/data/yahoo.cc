@@ -121,13 +121,16 @@ Status ReadYahooVisits(const std::vector<std::filesystem::path>& files, InputLog
     LineReader& lines = reader.value();
     log.BeginFile(files[f]);
     bool more = true;
+    bool malformed = false;
     while (more && lines.Next()) {
       if (lines.number() % kLinesBetweenReports == 1) {
         CODBAND_RETURN_IF_ERROR(part.Report((static_cast<double>(f) + lines.share()) /
                                             static_cast<double>(files.size())));
       }
       if (lines.line().empty()) continue;
-      if (const std::string why = ParseYahooVisit(lines.line(), visit); !why.empty()) {
+      const std::string why = ParseYahooVisit(lines.line(), visit);
+      malformed = !why.empty();
+      if (malformed) {
         CODBAND_RETURN_IF_ERROR(log.AddMalformed(lines.number(), why));
         continue;
       }
@@ -139,6 +142,7 @@ Status ReadYahooVisits(const std::vector<std::filesystem::path>& files, InputLog
         log.EndFile("lines of the Today Module click log R6A: timestamp, displayed article, click, "
                     "|user features, |article features ..."));
     if (!more) break;
+    CODBAND_RETURN_IF_ERROR(lines.CheckEnd(malformed));
   }
   return part.Report(1);
 }
