@@ -341,6 +341,14 @@ TEST_F(ReplayCliTest, BadStreamsAndYardsticksAreRefused) {
   EXPECT_EQ(yardstick.exit_code, 2);
   EXPECT_NE(yardstick.err.find("policy 'oracle-linucb' is a yardstick"), std::string::npos)
       << yardstick.err;
+  Write("events.tsv", std::string("\x89PNG\r\n\x1A\n\0\t\0\t1", 13));
+  const Outcome picture = Run("replay " + directory_);
+  EXPECT_EQ(picture.exit_code, 2);
+  EXPECT_EQ(picture.out, "");
+  EXPECT_NE(picture.err.find("/events.tsv, line 1: 1 fields, expected 3"), std::string::npos);
+  Write("events.tsv", "\x89PNG\x01\t0\t1\n");
+  EXPECT_NE(Run("replay " + directory_).err.find("user = '\\x89PNG\\x01', expected a whole"),
+            std::string::npos);
   Write("events.tsv", "8\t0\t1,2\n8\t0\t4\n");
   const Outcome unknown = Run("replay " + directory_);
   EXPECT_EQ(unknown.exit_code, 2);

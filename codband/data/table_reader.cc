@@ -7,6 +7,7 @@
 #include <deque>
 #include <utility>
 
+#include "codband/base/excerpt.h"
 #include "codband/data/line_reader.h"
 #include "codband/data/text.h"
 

@@ -120,18 +120,6 @@ std::string ToUtf8(std::string_view text) {
   return IsUtf8(text) ? std::string(text) : Latin1ToUtf8(text);
 }
 
-std::string Excerpt(std::string_view text) {
-  std::string excerpt;
-  for (const char c : text.substr(0, 40)) {
-    if (c >= ' ' && c <= '~') {
-      excerpt += c;
-    } else {
-      excerpt += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-  }
-  return text.size() > 40 ? excerpt + "..." : excerpt;
-}
-
 std::string NormaliseTag(std::string_view text) {
   std::string tag;
   for (const utf8proc_int32_t point : Fold(text)) {

@@ -15,9 +15,6 @@ std::string Latin1ToUtf8(std::string_view text);
 // The text as it is if it is UTF-8, else read as Latin-1: the older data sets are.
 std::string ToUtf8(std::string_view text);
 
-// The first bytes of a text for a message: at most 40, what is not printable ASCII as "\xNN".
-std::string Excerpt(std::string_view text);
-
 // Normal form of a tag: compatibility characters replaced (NFKC), case folded, control characters
 // and runs of white space turned into one blank, none at the ends. Bytes that are not UTF-8 are
 // read as Latin-1.

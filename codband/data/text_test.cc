@@ -22,11 +22,6 @@ TEST(TextTest, Latin1BecomesTheSameCharactersInUtf8) {
   EXPECT_EQ(ToUtf8("日本"), "日本");
 }
 
-TEST(TextTest, ExcerptIsShortAndPrintable) {
-  EXPECT_EQ(Excerpt(std::string("a\0\n\xE9", 4)), "a\\x00\\x0a\\xe9");
-  EXPECT_EQ(Excerpt(std::string(50, 'x')), std::string(40, 'x') + "...");
-}
-
 TEST(TextTest, TagsThatLookAlikeAreTheSame) {
   EXPECT_EQ(NormaliseTag("  Female\tVocalists \r\n"), "female vocalists");
   EXPECT_EQ(NormaliseTag("Cafe\u0301"), "café");  // a combining accent

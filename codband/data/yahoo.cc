@@ -6,6 +6,7 @@
 #include <cmath>
 #include <system_error>
 
+#include "codband/base/excerpt.h"
 #include "codband/base/parse.h"
 #include "codband/data/line_reader.h"
 #include "codband/data/prepare_parts.h"

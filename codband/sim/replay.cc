@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "codband/base/clock.h"
+#include "codband/base/excerpt.h"
 #include "codband/base/file.h"
 #include "codband/base/parse.h"
 #include "codband/policy/registry.h"
@@ -62,10 +63,9 @@ class TsvLines {
   Status Wrong(std::string_view problem) const {
     return Status::InvalidArgument(fmt::format("{}, line {}: {}", path_, number_, problem));
   }
-  // For a text that is not what was expected; only its beginning, should the file be no text at
-  // all.
+  // For a text that is not what was expected.
   Status Wrong(std::string_view what, std::string_view text, std::string_view expected) const {
-    return Wrong(fmt::format("{} = '{:.40}', expected {}", what, text, expected));
+    return Wrong(fmt::format("{} = '{}', expected {}", what, Excerpt(text), expected));
   }
   // For a file that ended too early.
   Status Empty(std::string_view expected) const {

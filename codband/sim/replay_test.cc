@@ -137,7 +137,7 @@ TEST_F(ReadStreamTest, BadInputNamesFileLineAndWhatWasExpected) {
       {kFeatures, "1\t0\t3,7\n1\t0\t7,3,7\n",
        "events.tsv, line 2: item 7 a second time, expected each candidate once"},
       {std::string(1000, 'x') + "\t1\n", kEvents,
-       "item = '" + std::string(40, 'x') + "', expected"},
+       "item = '" + std::string(40, 'x') + "...', expected"},
   };
   for (const auto& [features, events, message] : cases) {
     const auto stream = Read(features, events);
