@@ -1,0 +1,114 @@
+#include "codband/eval/logged_decisions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
+
+namespace codband {
+namespace {
+
+Status Wrong(std::string_view field, double value, std::string_view expected) {
+  return Status::InvalidArgument(fmt::format("{} = {}, expected {}", field, value, expected));
+}
+
+// Where `values` stand in `pool`: where the last ones began if they are the same, else at the end.
+template <typename T>
+std::size_t Place(std::vector<T>& pool, std::size_t last, std::span<const T> values) {
+  if (last <= pool.size() && pool.size() - last >= values.size() &&
+      std::equal(values.begin(), values.end(), pool.begin() + static_cast<std::ptrdiff_t>(last))) {
+    return last;
+  }
+  pool.insert(pool.end(), values.begin(), values.end());
+  return pool.size() - values.size();
+}
+
+}  // namespace
+
+std::uint32_t NameTable::Add(std::string_view name) {
+  const auto [place, added] =
+      ids_.emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
+  if (added) names_.emplace_back(name);
+  return place->second;
+}
+
+LoggedDecisions::LoggedDecisions(std::size_t dim) : dim_(dim) {
+  CODBAND_CHECK(dim > 0 && dim <= kMaxFeatures);
+}
+
+Status LoggedDecisions::Check(const LoggedEvent& event, const LoggedOffer& offer) const {
+  if (event.chosen >= offer.actions.size()) {
+    return Status::InvalidArgument(
+        fmt::format("chosen = {}, expected an index below {} (candidates)", event.chosen,
+                    offer.actions.size()));
+  }
+  // Written so that NaN fails.
+  if (!(event.propensity > 0 && event.propensity <= 1)) {
+    return Wrong("propensity", event.propensity, "a number above 0 and at most 1");
+  }
+  if (!(std::abs(event.reward) <= kLargestNumber)) {
+    return Wrong("reward", event.reward, "a number within ±1e15");
+  }
+  CODBAND_CHECK(offer.features.size() == offer.actions.size() * dim_);
+  for (std::size_t i = 0; i < offer.features.size(); ++i) {
+    if (std::abs(offer.features[i]) <= kLargestNumber) continue;
+    return Wrong(fmt::format("feature {} of candidate {}", i % dim_, i / dim_), offer.features[i],
+                 "a number within ±1e15");
+  }
+  if (offer.probabilities.empty()) return {};
+  if (offer.probabilities.size() != offer.actions.size()) {
+    return Status::InvalidArgument(fmt::format("{} probabilities, expected {} (candidates)",
+                                               offer.probabilities.size(), offer.actions.size()));
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < offer.probabilities.size(); ++i) {
+    const double p = offer.probabilities[i];
+    if (!(p >= 0 && p <= 1)) {
+      return Wrong(fmt::format("probability of candidate {}", i), p, "a number from 0 to 1");
+    }
+    sum += p;
+  }
+  if (std::abs(sum - 1) > kTolerance) return Wrong("sum of the probabilities", sum, "1");
+  if (std::abs(offer.probabilities[event.chosen] - event.propensity) > kTolerance) {
+    return Wrong("propensity", event.propensity,
+                 fmt::format("{}, the probability of the chosen candidate",
+                             offer.probabilities[event.chosen]));
+  }
+  return {};
+}
+
+Status LoggedDecisions::Add(const LoggedEvent& event, const LoggedOffer& offer) {
+  CODBAND_RETURN_IF_ERROR(Check(event, offer));
+  const Record last = records_.empty() ? Record{} : records_.back();
+  Record record{.event = event, .count = offer.actions.size()};
+  record.actions = Place(actions_, last.actions, offer.actions);
+  record.features = Place(features_, last.features, offer.features);
+  record.probabilities = offer.probabilities.empty()
+                             ? kNone
+                             : Place(probabilities_, last.probabilities, offer.probabilities);
+  records_.push_back(record);
+  return {};
+}
+
+void LoggedDecisions::SortByTime() {
+  std::ranges::stable_sort(records_, {}, [](const Record& record) { return record.event.time_ms; });
+}
+
+std::span<const std::uint32_t> LoggedDecisions::actions(std::size_t i) const {
+  return std::span(actions_).subspan(records_[i].actions, records_[i].count);
+}
+
+ArmsView LoggedDecisions::arms(std::size_t i) const {
+  return {.features = std::span(features_).subspan(records_[i].features, records_[i].count * dim_),
+          .dim = dim_};
+}
+
+std::span<const double> LoggedDecisions::probabilities(std::size_t i) const {
+  if (records_[i].probabilities == kNone) return {};
+  return std::span(probabilities_).subspan(records_[i].probabilities, records_[i].count);
+}
+
+}  // namespace codband
