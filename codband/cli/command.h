@@ -24,6 +24,7 @@ void AddPaperCommand(CLI::App& app, Status& status);
 void AddStressCommand(CLI::App& app, Status& status);
 void AddPrepareCommand(CLI::App& app, Status& status);
 void AddReplayCommand(CLI::App& app, Status& status);
+void AddEvaluateCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
 void AddServeCommand(CLI::App& app, Status& status);
 void AddBackupCommand(CLI::App& app, Status& status);

@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
       "  codband stress --quick          where a policy loses to others\n"
       "  codband prepare SET             a public data set as recorded events\n"
       "  codband replay DIR              compare policies on recorded events\n"
+      "  codband evaluate --log FILE     what other policies would have earned\n"
       "  codband simulate --help         every flag, with examples",
       "codband");
   app.set_version_flag("--version", fmt::format("codband {}", kVersion));
@@ -59,6 +60,7 @@ int Main(int argc, char** argv) {
   AddStressCommand(app, status);
   AddPrepareCommand(app, status);
   AddReplayCommand(app, status);
+  AddEvaluateCommand(app, status);
   AddPoliciesCommand(app, status);
   AddServeCommand(app, status);
   AddBackupCommand(app, status);

@@ -1,0 +1,259 @@
+// codband evaluate: what other policies would have earned, from logged decisions.
+#include "codband/eval/evaluate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <thread>
+
+#include "codband/base/file.h"
+#include "codband/cli/command.h"
+#include "codband/cli/evaluate_output.h"
+#include "codband/cli/log_reader.h"
+#include "codband/policy/registry.h"
+#include "codband/report/progress.h"
+
+namespace codband {
+namespace {
+
+struct EvaluateFlags {
+  std::vector<std::string> files;
+  std::string input;
+  bool strict = false;
+  std::string policies = "logged,first,uniform,linucb,codband";
+  std::string order = "time";
+  std::string learn = "all";
+  std::string floor, confidence, resamples, ridge, reward_min, reward_max, min_propensity;
+  RunFlags runs;
+  std::string user_field, dim, action_base;
+  CsvLogOptions csv;
+  std::string format = "table";
+  std::string out;
+};
+
+constexpr std::string_view kFooter = R"(
+Logs are DSJSON (as 'codband serve' and Vowpal Wabbit's services write it) or CSV with a header. The
+propensity of each choice must be in them: nothing can be learned about other choices without it.
+
+Policies: logged (the policy that made the log), first (always the first candidate), uniform (any
+candidate), table:FILE (fixed chances: a CSV with the columns action and probability, and group if
+there is --group-column), and every policy of 'codband policies'. These start knowing nothing, go
+through the log once, are scored on each event, then learn what the log's choice brought. What is
+estimated is the mean reward of a decision over that way.
+
+Estimators: replay (events where policy and log agree), ips (inverse propensity scores), snips (the
+same, self-normalised), dr (doubly robust), dm (the reward model alone, for reference).
+
+Examples:
+  codband evaluate --log decisions/                       all decisions-*.json of a directory
+  codband evaluate --log decisions-*.json --policies logged,first,linucb:alpha=0.3 --out report
+  codband evaluate --log men.csv --action-column item_id --reward-column click \
+      --propensity-column propensity_score --time-column timestamp --items item_context.csv)";
+
+Status Wrong(std::string_view flag, std::string_view value, std::string_view expected) {
+  return Status::InvalidArgument(fmt::format("{} = '{}', expected {}", flag, value, expected));
+}
+
+Status ParseOptions(const EvaluateFlags& flags, EvaluationOptions& options) {
+  const auto real = [](std::string_view flag, const std::string& text, auto& target) -> Status {
+    if (text.empty()) return {};
+    const auto value = ParseReal(flag, text);
+    if (value.ok()) target = value.value();
+    return value.ok() ? Status() : value.status();
+  };
+  CODBAND_RETURN_IF_ERROR(real("--confidence", flags.confidence, options.confidence));
+  CODBAND_RETURN_IF_ERROR(real("--ridge", flags.ridge, options.ridge));
+  CODBAND_RETURN_IF_ERROR(real("--reward-min", flags.reward_min, options.reward_low));
+  CODBAND_RETURN_IF_ERROR(real("--reward-max", flags.reward_max, options.reward_high));
+  CODBAND_RETURN_IF_ERROR(
+      real("--min-propensity", flags.min_propensity, options.smallest_propensity));
+  if (!flags.resamples.empty()) {
+    CODBAND_RETURN_IF_ERROR(
+        Assign(ParseWhole("--resamples", flags.resamples, 10, 1'000'000), options.resamples));
+  }
+  if (flags.learn != "all" && flags.learn != "accepted") {
+    return Wrong("--learn", flags.learn, "all or accepted");
+  }
+  options.learn = flags.learn == "all" ? LearnFrom::kAll : LearnFrom::kAccepted;
+  if (flags.order != "time" && flags.order != "log") {
+    return Wrong("--order", flags.order, "time or log");
+  }
+  std::size_t seeds = 1;
+  return flags.runs.Parse(options.seed, seeds, options.threads);
+}
+
+Result<ReadLog> Read(const EvaluateFlags& flags) {
+  const LogSource source{.files = flags.files, .strict = flags.strict};
+  const std::string input = !flags.input.empty()                    ? flags.input
+                            : flags.files.front().ends_with(".csv") ? "csv"
+                                                                    : "dsjson";
+  if (input == "csv") return ReadCsvLog(source, flags.csv);
+  if (input != "dsjson") return Wrong("--input", input, "dsjson or csv");
+  DsJsonOptions options;
+  if (!flags.user_field.empty()) options.user_field = flags.user_field;
+  if (!flags.dim.empty()) {
+    CODBAND_RETURN_IF_ERROR(
+        Assign(ParseWhole("--dim", flags.dim, 1, kMaxFeatures), options.dim.emplace()));
+  }
+  if (!flags.action_base.empty() && flags.action_base != "auto") {
+    CODBAND_RETURN_IF_ERROR(Assign(ParseWhole("--action-base", flags.action_base, 0, 1),
+                                   options.action_base.emplace()));
+  }
+  return ReadDsJsonLog(source, options);
+}
+
+Result<std::unique_ptr<Target>> MakeTarget(const std::string& spec, const LoggedDecisions& log,
+                                           const PolicyTargetOptions& options) {
+  if (spec == "logged") return MakeLoggedTarget();
+  if (spec == "first") return MakeFirstTarget();
+  if (spec == "uniform") return MakeUniformTarget();
+  constexpr std::string_view kTable = "table:";
+  if (spec.starts_with(kTable)) {
+    const std::string file = spec.substr(kTable.size());
+    const auto table = ReadChances(file);
+    if (!table.ok()) return table.status();
+    auto target = MakeTableTarget(spec, table.value(), log);
+    if (target.ok()) return target;
+    return Status::InvalidArgument(fmt::format("{}: {}", file, target.status().message()));
+  }
+  auto policy = MakePolicy(spec, {.dim = log.dim()});
+  if (!policy.ok()) return policy.status();
+  return MakePolicyTarget(spec, std::move(policy).value(), options);
+}
+
+std::string Quoted(const std::string& text) {
+  const bool plain = text.find_first_of(" '\"\\$&|;<>()*?[]#~`!{}\n") == text.npos;
+  return plain && !text.empty() ? text : "'" + text + "'";
+}
+
+// The flags that were given, as one command.
+std::string CommandFor(const CLI::App& command) {
+  std::string text = "codband evaluate";
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_name() == "--out") continue;
+    text += " " + option->get_name();
+    if (option->get_expected_max() == 0) continue;
+    for (const std::string& value : option->results()) text += " " + Quoted(value);
+  }
+  return text;
+}
+
+Status RunEvaluate(const EvaluateFlags& flags, const CLI::App& command) {
+  const auto format = ParseFormat(flags.format);
+  if (!format.ok()) return format.status();
+  EvaluationRecord record;
+  CODBAND_RETURN_IF_ERROR(ParseOptions(flags, record.options));
+  PolicyTargetOptions target_options{.seed = record.options.seed};
+  if (!flags.floor.empty()) {
+    CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--floor", flags.floor), target_options.floor));
+    if (!(target_options.floor >= 0 && target_options.floor <= 1)) {
+      return Wrong("--floor", flags.floor, "a number from 0 to 1");
+    }
+  }
+  auto read = Read(flags);
+  if (!read.ok()) return read.status();
+  LoggedDecisions& log = read.value().log;
+  record.sorted = flags.order == "time" && read.value().summary.timed;
+  if (record.sorted) log.SortByTime();
+  std::vector<std::unique_ptr<Target>> targets;
+  for (const std::string& spec : SplitPolicyList(flags.policies)) {
+    auto target = MakeTarget(spec, log, target_options);
+    if (!target.ok()) {
+      return {target.status().code(), fmt::format("--policies: {}", target.status().message())};
+    }
+    targets.push_back(std::move(target).value());
+  }
+  if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
+
+  Progress progress({.total = 100});
+  progress.SetLabel(fmt::format("% of {} policies", targets.size()));
+  record.options.progress = [&](double share) { progress.Advance(100 * share); };
+  auto evaluation = Evaluate(log, targets, record.options);
+  progress.Finish();
+  if (!evaluation.ok()) {
+    return Status::InvalidArgument("--" + evaluation.status().message());
+  }
+  record.command = CommandFor(command);
+  record.files = flags.files;
+  record.log = read.value().summary;
+  record.dim = log.dim();
+  record.users = log.users.size();
+  record.actions = log.action_names.size();
+  record.evaluation = std::move(evaluation).value();
+  switch (format.value()) {
+    case OutputFormat::kJson:
+      fmt::print("{}", ToJson(record));
+      break;
+    case OutputFormat::kCsv:
+      fmt::print("{}", ToCsv(record));
+      break;
+    case OutputFormat::kTable:
+      fmt::print("{}", ToText(record));
+      break;
+  }
+  if (flags.out.empty()) return {};
+  CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
+  fmt::print(stderr, "Report: {}/report.html\n", flags.out);
+  return {};
+}
+
+void AddCsvFlags(CLI::App& command, CsvLogOptions& csv) {
+  const OptionAdder option(command);
+  option("--action-column", csv.action, "NAME", "CSV: the action taken (default action)");
+  option("--reward-column", csv.reward, "NAME", "CSV: what it brought (default reward)");
+  option("--propensity-column", csv.propensity, "NAME",
+         "CSV: the chance it was taken with (default propensity)");
+  option("--user-column", csv.user, "NAMES",
+         "CSV: the user; several with commas: a user is a combination (default user, if there)");
+  option("--time-column", csv.time, "NAME", "CSV: when (default time, if there)");
+  option("--group-column", csv.group, "NAME", "CSV: the group for table:FILE, such as a position");
+  option("--items", csv.items_file, "FILE", "CSV: features of the actions, one row each");
+  option("--item-column", csv.items_column, "NAME",
+         "CSV: the action in --items (default: as --action-column)");
+  option("--action-features", csv.action_prefix, "PREFIX",
+         "CSV: columns PREFIX + action hold one feature of each action");
+  option("--context-columns", csv.context, "NAMES",
+         "CSV: numbers that describe the event; every action has its own parameters for them");
+}
+
+}  // namespace
+
+void AddEvaluateCommand(CLI::App& app, Status& status) {
+  auto flags = std::make_shared<EvaluateFlags>();
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Estimate from logged decisions what other policies would have earned");
+  command->footer(std::string(kFooter));
+  const OptionAdder option(*command);
+  command->add_option("--log", flags->files, "The log's files, or the directory they are in")
+      ->type_name("FILE…")
+      ->required();
+  option("--input", flags->input, "dsjson|csv", "What they are (default: by the first one's name)");
+  command->add_flag("--strict", flags->strict, "Fail on the first line that cannot be used");
+  option("--policies", flags->policies, "LIST",
+         "Comma-separated (default logged,first,uniform,linucb,codband)");
+  option("--order", flags->order, "time|log", "In which order events are played (default time)");
+  option("--learn", flags->learn, "all|accepted",
+         "What policies learn from: every logged outcome, or those replay accepts (default all)");
+  option("--floor", flags->floor, "SHARE", "Of policies' choices that are uniform (default 0)");
+  option("--confidence", flags->confidence, "C", "Of the intervals (default 0.95)");
+  option("--resamples", flags->resamples, "n", "Of the bootstrap (default 1000)");
+  option("--reward-min", flags->reward_min, "R", "No reward can be smaller (default: data, or 0)");
+  option("--reward-max", flags->reward_max, "R", "No reward can be larger (default: data, or 1)");
+  option("--min-propensity", flags->min_propensity, "P",
+         "No propensity can be smaller (default: the smallest in the log)");
+  option("--ridge", flags->ridge, "L", "Of the reward model of dr and dm (default 1)");
+  option("--seed", flags->runs.seed, "S", "Of policies, replay and bootstrap (default 1)");
+  option("--threads", flags->runs.threads, "n", "Policies at a time (default: one per core)");
+  option("--user-field", flags->user_field, "PATH", "DSJSON: the user in c (default User.id)");
+  option("--dim", flags->dim, "D", "DSJSON: features (default: as logged; 32 if hashed by name)");
+  option("--action-base", flags->action_base, "auto|0|1",
+         "DSJSON: what the numbers in a count from (default auto)");
+  AddCsvFlags(*command, flags->csv);
+  option("--format", flags->format, "table|json|csv", "What is printed (default table)");
+  option("--out", flags->out, "DIR", "Also write a report with a figure to this directory");
+  command->callback([flags, command, &status] { status = RunEvaluate(*flags, *command); });
+}
+
+}  // namespace codband
