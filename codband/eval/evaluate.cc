@@ -12,7 +12,9 @@ namespace {
 
 // Below these an estimate is hardly more than the few events that it rests on.
 constexpr double kFewEffective = 100;
-constexpr std::size_t kFewAccepted = 50;
+constexpr std::size_t kFewAccepted = 100;
+// Events that brought something, weighed the same way.
+constexpr double kFewRewarded = 10;
 // Of all weight, on one event.
 constexpr double kHeavyShare = 0.05;
 // In standard errors: one honest log in 16,000 is suspected.
@@ -72,7 +74,27 @@ Status FindRange(const LoggedDecisions& log, const EvaluationOptions& options,
   return {};
 }
 
-void AddWarnings(const std::vector<ScoredEvent>& events, TargetReport& report) {
+// The effective number of events that brought more than the smallest reward: clicks may be rare
+// where events are many.
+double EffectiveRewarded(const std::vector<ScoredEvent>& events, double low) {
+  double sum = 0;
+  double squares = 0;
+  for (const ScoredEvent& event : events) {
+    const double gain = event.weight * (event.reward - low);
+    sum += gain;
+    squares += gain * gain;
+  }
+  return squares == 0 ? 0 : sum * sum / squares;
+}
+
+void AddWarnings(const std::vector<ScoredEvent>& events, double low, TargetReport& report) {
+  const double rewarded = EffectiveRewarded(events, low);
+  if (rewarded < kFewRewarded) {
+    report.warnings.push_back(
+        fmt::format("the value rests on about {:.0f} rewarded event{}: bootstrap intervals are too "
+                    "narrow, trust the guaranteed ones",
+                    rewarded, std::lround(rewarded) == 1 ? "" : "s"));
+  }
   if (report.on_policy) return;
   const auto n = static_cast<double>(events.size());
   const auto warn = [&](std::string text) { report.warnings.push_back(std::move(text)); };
@@ -154,7 +176,7 @@ TargetReport Report(const LoggedDecisions& log, Target& target, const Evaluation
                                 .guaranteed = GuaranteedInterval(
                                     estimators[e], scored, evaluation.range, options.confidence)});
   }
-  AddWarnings(scored.events, report);
+  AddWarnings(scored.events, evaluation.range.low, report);
   return report;
 }
 

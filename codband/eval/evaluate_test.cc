@@ -80,6 +80,7 @@ TEST(EvaluateTest, WarnsInPlainWords) {
   };
   // Few effective events.
   const Evaluation thin = report({.p = {0.01, 0.99}, .mean = {0.5, 0.5}}, 1000);
+  EXPECT_TRUE(Warns(thin.targets[1].warnings, "rewarded event"));
   EXPECT_TRUE(Warns(thin.targets[1].warnings, "thin support"));
   EXPECT_TRUE(Warns(thin.targets[1].warnings, "replay rests on"));
   EXPECT_TRUE(Warns(thin.targets[1].warnings, "one event carries"));
@@ -94,6 +95,10 @@ TEST(EvaluateTest, WarnsInPlainWords) {
       report({.p = {0, 0.5, 0.5}, .mean = {0.5, 0.5, 0.5}, .all_probabilities = false}, 1000);
   EXPECT_TRUE(Warns(silent.targets[2].warnings, "the weights average 0.667"));
   EXPECT_FALSE(silent.targets[2].unsupported.has_value());
+  // Many events, few clicks.
+  const Evaluation rare = report({.p = {0.5, 0.5}, .mean = {0.002, 0.002}}, 1000);
+  EXPECT_TRUE(Warns(rare.targets[1].warnings, "rewarded event"));
+  EXPECT_TRUE(Warns(rare.targets[0].warnings, "rewarded event"));
   // A log that never explores.
   EXPECT_TRUE(Warns(report({.p = {1, 0}, .mean = {0.5, 0.5}}, 100).warnings, "propensity 1"));
 }

@@ -123,6 +123,7 @@ std::optional<BootstrapResult> Summarise(std::vector<double> values, double conf
   std::erase_if(values, [](double value) { return std::isnan(value); });
   if (values.size() < 2 || 2 * values.size() < all) return std::nullopt;
   std::ranges::sort(values);
+  if (values.front() == values.back()) return std::nullopt;
   double mean = 0;
   for (const double value : values) mean += value / static_cast<double>(values.size());
   double squares = 0;

@@ -156,6 +156,11 @@ TEST(IntervalsTest, BootstrapOfNothingIsNone) {
   const ScoredLog scored = Score(bandit.Log(50, 1), *MakeFirstTarget(), 0.5);
   const std::array snips = {Estimator::kSnips};
   EXPECT_FALSE(Bootstrap(snips, scored.events, {})[0].has_value());
+  const std::array mean = {Estimator::kMean};
+  EXPECT_TRUE(Bootstrap(mean, scored.events, {})[0].has_value());
+  const SmallBandit constant{.p = {0.5, 0.5}, .mean = {0.3, 0.3}, .exact = true};
+  const ScoredLog same = Score(constant.Log(64, 1), *MakeLoggedTarget(), 0.5);
+  EXPECT_FALSE(Bootstrap(mean, same.events, {})[0].has_value());
 }
 
 }  // namespace
