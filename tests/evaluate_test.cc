@@ -1,30 +1,20 @@
 // codband evaluate, run as a person would.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "codband/base/file.h"
 #include "codband/base/random.h"
 #include "codband/cli/log_reader.h"
+#include "tests/cli_testing.h"
 
 namespace codband {
 namespace {
 
 using Json = nlohmann::json;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
 
 // As `codband serve` writes them: two candidates, the chosen one first in `a`.
 std::string Line(int id, int chosen, double p0, double reward, const std::string& user = "u") {
@@ -40,15 +30,8 @@ std::string Line(int id, int chosen, double p0, double reward, const std::string
       user);
 }
 
-class EvaluateTest : public testing::Test {
+class EvaluateTest : public CliTest {
  protected:
-  EvaluateTest() {
-    std::string name = testing::TempDir() + "/codband_evaluate_XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  ~EvaluateTest() override { std::filesystem::remove_all(directory_); }
-
   std::string Write(const std::string& name, const std::string& content) const {
     const std::string path = directory_ + "/" + name;
     EXPECT_TRUE(WriteFileDurably(path, content).ok());
@@ -67,20 +50,7 @@ class EvaluateTest : public testing::Test {
     return text;
   }
 
-  Outcome Run(const std::string& arguments) const {
-    const std::string errors = directory_ + "/stderr";
-    const std::string command =
-        fmt::format("{} evaluate {} 2>{}", CODBAND_PROGRAM, arguments, errors);
-    Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> buffer{};
-    while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) {
-      outcome.out.append(buffer.data(), got);
-    }
-    outcome.exit_code = WEXITSTATUS(pclose(pipe));
-    outcome.err = ReadFile(errors).value();
-    return outcome;
-  }
+  Outcome Run(const std::string& arguments) const { return CliTest::Run("evaluate " + arguments); }
 
   Json RunJson(const std::string& arguments) const {
     const Outcome outcome = Run(arguments + " --format json --resamples 200");
@@ -94,8 +64,6 @@ class EvaluateTest : public testing::Test {
     EXPECT_EQ(outcome.out, "");
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
-
-  std::string directory_;
 };
 
 const Json& Estimate(const Json& json, const std::string& policy, const std::string& estimator) {
@@ -184,6 +152,30 @@ TEST_F(EvaluateTest, BadLinesAreLeftOutAndCounted) {
   ExpectWrong("--strict --log " + file, file + ":101: expected a JSON object");
 }
 
+TEST_F(EvaluateTest, ImpossibleValuesAreLeftOutOnlyIfAskedFor) {
+  std::string log = Log(100);
+  log += Line(200, 0, 0, 1) + "\n";
+  const std::string file = Write("log.json", log);
+  ExpectWrong("--log " + file, file + ":101: propensity = 0, expected a number above 0");
+  const Json json = RunJson("--lenient --log " + file + " --policies logged");
+  EXPECT_EQ(json["log"]["events"], 100);
+  EXPECT_EQ(json["log"]["skipped"], 1);
+  ExpectWrong("--lenient --strict --log " + file, "--strict and --lenient, expected one of them");
+}
+
+TEST_F(EvaluateTest, BytesThatAreNoTextStayOutOfMessages) {
+  std::string bytes;
+  for (int i = 0; i < 5000; ++i) bytes += static_cast<char>((i * 89 + 7) % 255 + 1);
+  for (const char* name : {"log.json", "log.csv"}) {
+    const Outcome outcome = Run("--log " + Write(name, bytes));
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_LT(outcome.err.size(), 4000U);
+    for (const char c : outcome.err) EXPECT_TRUE(c == '\n' || (c < 0 || c >= 0x20));
+  }
+  EXPECT_EQ(PrintableText("a\x1B[1m\xFFé\n"), "a [1m\uFFFDé ");
+  EXPECT_EQ(PrintableText("abcdef", 4), "abc…");
+}
+
 TEST_F(EvaluateTest, SaysWhichFieldOfALineIsWrong) {
   const std::string good = Line(1, 0, 0.4, 1);
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -191,7 +183,7 @@ TEST_F(EvaluateTest, SaysWhichFieldOfALineIsWrong) {
     const std::size_t at = line.find(from);
     EXPECT_NE(at, line.npos) << from;
     line.replace(at, from.size(), to);
-    return "--strict --log " + Write("log.json", Line(0, 1, 0.4, 0) + "\n" + line + "\n");
+    return "--log " + Write("log.json", Line(0, 1, 0.4, 0) + "\n" + line + "\n");
   };
   const std::string at = directory_ + "/log.json:2: ";
   ExpectWrong(with("_probability\":0.4", "_probability\":0"),
@@ -203,14 +195,14 @@ TEST_F(EvaluateTest, SaysWhichFieldOfALineIsWrong) {
               at + "_label_cost = NaN, expected a number: minus the reward");
   ExpectWrong(with("_label_cost\":-1", "_label_cost\":NaN"),
               at + "expected a JSON object, but parse error at line 1, column 16");
-  ExpectWrong(with("\"_label_cost\":-1,", ""), at + "_label_cost is missing");
+  ExpectWrong("--strict " + with("\"_label_cost\":-1,", ""), at + "_label_cost is missing");
   ExpectWrong(with("\"p\":[0.4,0.6]", "\"p\":[0.4]"), at + "p = 1 numbers, expected 2 as in a");
   ExpectWrong(with("\"p\":[0.4,0.6]", "\"p\":[0.4,0.9]"),
               at + "sum of the probabilities = 1.3, expected 1");
   ExpectWrong(with("\"a\":[1,2]", "\"a\":[1,3]"), at + "a = 3, expected whole numbers from 1 to 2");
   ExpectWrong(with("_labelIndex\":0", "_labelIndex\":7"),
               at + "_labelIndex = 7, expected a whole number from 0 to 1");
-  ExpectWrong(with("\"_multi\"", "\"multi\""), at + "c._multi is missing");
+  ExpectWrong("--strict " + with("\"_multi\"", "\"multi\""), at + "c._multi is missing");
   ExpectWrong(with("2021-07-29T10", "yesterday "), at + "Timestamp = ");
 }
 
@@ -235,8 +227,8 @@ TEST_F(EvaluateTest, ReadsDsJsonOfOthers) {
     EXPECT_EQ(Estimate(results[base], "logged", "mean")["value"], 0.5);
   }
   EXPECT_EQ(results[0]["policies"], results[1]["policies"]);
-  const Outcome wrong = Run("--strict --action-base 1 --log " + Write("vw.json", line(1, 0, 0)) +
-                            " --policies logged");
+  const Outcome wrong =
+      Run("--action-base 1 --log " + Write("vw.json", line(1, 0, 0)) + " --policies logged");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("a = 0, expected whole numbers from 1 to 2"), std::string::npos);
 }
@@ -301,7 +293,7 @@ TEST_F(CsvTest, TablesOfChancesGoByGroup) {
 TEST_F(CsvTest, SaysWhichCellIsWrong) {
   const std::string header = "action,reward,propensity,user\n";
   const auto log = [&](const std::string& rows) {
-    return "--strict --log " + Write("log.csv", header + rows);
+    return "--log " + Write("log.csv", header + rows);
   };
   const std::string at = directory_ + "/log.csv:3: ";
   for (const char* bad : {"0", "1.5", "nan", "", "much"}) {
@@ -313,8 +305,9 @@ TEST_F(CsvTest, SaysWhichCellIsWrong) {
     ExpectWrong(log(fmt::format("a,1,0.5,u\nb,{},0.5,u\n", bad)),
                 fmt::format("{}reward = '{}', expected a number within ±1e15", at, bad));
   }
-  ExpectWrong(log("a,1,0.5,u\nb,0,0.5\n"), at + "3 fields, expected 4 as in the header");
-  ExpectWrong(log("a,1,0.5,u\nb,0,0.5,\"u\n"), at + "a quoted field has no end");
+  ExpectWrong("--strict " + log("a,1,0.5,u\nb,0,0.5\n"),
+              at + "3 fields, expected 4 as in the header");
+  ExpectWrong("--strict " + log("a,1,0.5,u\nb,0,0.5,\"u\n"), at + "a quoted field has no end");
   ExpectWrong(log("a,1,0.5,u\n") + " --action-column item",
               "--action-column = 'item', expected a column of " + directory_ +
                   "/log.csv: action, reward, propensity, user");

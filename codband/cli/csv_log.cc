@@ -277,12 +277,13 @@ Result<ReadLog> ReadCsvLog(const LogSource& source, const CsvLogOptions& options
     while (rows.value().Next()) {
       counter.Line();
       std::string problem = rows.value().problem();
-      if (problem.empty()) problem = reader.Read(rows.value(), columns.value(), read.log);
+      const bool foreign = !problem.empty();
+      if (!foreign) problem = reader.Read(rows.value(), columns.value(), read.log);
       if (problem.empty()) continue;
-      CODBAND_RETURN_IF_ERROR(counter.Skip(file, rows.value().line(), problem));
+      CODBAND_RETURN_IF_ERROR(counter.Skip(file, rows.value().line(), problem, foreign));
     }
   }
-  auto summary = counter.Finish({files.value(), source.strict}, read.log.size());
+  auto summary = counter.Finish({files.value(), source.leave_out}, read.log.size());
   if (!summary.ok()) return summary.status();
   read.summary = std::move(summary).value();
   read.summary.timed = timed;

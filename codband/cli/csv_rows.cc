@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codband/base/file.h"
+#include "codband/cli/log_reader.h"
 
 namespace codband {
 
@@ -29,10 +30,13 @@ Result<CsvRows> CsvRows::Open(const std::string& path) {
 Result<std::size_t> CsvRows::Column(std::string_view flag, std::string_view name) const {
   if (const auto found = Find(name)) return *found;
   constexpr std::size_t kShown = 12;
-  const auto shown =
-      header_.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, header_.size()));
+  constexpr int kColumns = 40;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kShown, header_.size()); ++i) {
+    names.push_back(PrintableText(header_[i], kColumns));
+  }
   return Status::InvalidArgument(fmt::format("{} = '{}', expected a column of {}: {}{}", flag, name,
-                                             path_, fmt::join(header_.begin(), shown, ", "),
+                                             path_, fmt::join(names, ", "),
                                              header_.size() > kShown ? ", …" : ""));
 }
 

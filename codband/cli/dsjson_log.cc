@@ -37,8 +37,9 @@ struct ParsedLine {
 Status Wrong(std::string_view field, std::string_view value, std::string_view expected) {
   return Status::InvalidArgument(fmt::format("{} = {:.60}, expected {}", field, value, expected));
 }
+// What is no decision is kCorruption, a decision with a wrong value kInvalidArgument.
 Status Missing(std::string_view field, std::string_view expected) {
-  return Status::InvalidArgument(fmt::format("{} is missing, expected {}", field, expected));
+  return Status::Corruption(fmt::format("{} is missing, expected {}", field, expected));
 }
 
 std::string Text(const Json& json) {
@@ -198,11 +199,16 @@ Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options
   } catch (const Json::exception& error) {
     // "[json.exception.parse_error.101] parse error at line 1, column 17: …, last read: '…'"
     const std::string_view what = error.what();
-    return Status::InvalidArgument(fmt::format(
-        "expected a JSON object, but {}", what.substr(std::min(what.find("] ") + 2, what.size()))));
+    std::string message = fmt::format("expected a JSON object, but {}",
+                                      what.substr(std::min(what.find("] ") + 2, what.size())));
+    // A line with both ends was not cut short: something in it, such as NaN, is no JSON.
+    const bool whole =
+        text.starts_with('{') && text.substr(0, text.find_last_not_of(" \t\r") + 1).ends_with('}');
+    return whole ? Status::InvalidArgument(std::move(message))
+                 : Status::Corruption(std::move(message));
   }
   if (!line.is_object()) {
-    return Wrong("the line", fmt::format("'{:.40}'", text), "a JSON object");
+    return Status::Corruption(fmt::format("'{:.40}', expected a JSON object", text));
   }
   ParsedLine parsed;
   CODBAND_RETURN_IF_ERROR(ReadCandidates(line, parsed));
@@ -283,7 +289,8 @@ Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& opti
       counter.Line();
       auto parsed = ParseLine(line, options);
       if (!parsed.ok()) {
-        CODBAND_RETURN_IF_ERROR(counter.Skip(file, number, parsed.status().message()));
+        CODBAND_RETURN_IF_ERROR(counter.Skip(file, number, parsed.status().message(),
+                                             parsed.status().code() == StatusCode::kCorruption));
         continue;
       }
       parsed.value().file = file;
@@ -301,7 +308,8 @@ Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& opti
       ++duplicates;
       CODBAND_RETURN_IF_ERROR(counter.Skip(
           line.file, line.line,
-          fmt::format("EventId = {:.60} a second time, expected each event once", line.event_id)));
+          fmt::format("EventId = {:.60} a second time, expected each event once", line.event_id),
+          true));
       continue;
     }
     std::vector<std::uint32_t> actions;
@@ -315,12 +323,12 @@ Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& opti
         line.event,
         {.actions = actions, .features = features, .probabilities = line.probabilities});
     if (!added.ok()) {
-      CODBAND_RETURN_IF_ERROR(counter.Skip(line.file, line.line, added.message()));
+      CODBAND_RETURN_IF_ERROR(counter.Skip(line.file, line.line, added.message(), false));
       continue;
     }
     timed = timed && line.timed;
   }
-  auto summary = counter.Finish({files.value(), source.strict}, read.log.size());
+  auto summary = counter.Finish({files.value(), source.leave_out}, read.log.size());
   if (!summary.ok()) return summary.status();
   read.summary = std::move(summary).value();
   read.summary.duplicates = duplicates;

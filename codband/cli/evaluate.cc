@@ -22,6 +22,7 @@ struct EvaluateFlags {
   std::vector<std::string> files;
   std::string input;
   bool strict = false;
+  bool lenient = false;
   std::string policies = "logged,first,uniform,linucb,codband";
   std::string order = "time";
   std::string learn = "all";
@@ -85,7 +86,13 @@ Status ParseOptions(const EvaluateFlags& flags, EvaluationOptions& options) {
 }
 
 Result<ReadLog> Read(const EvaluateFlags& flags) {
-  const LogSource source{.files = flags.files, .strict = flags.strict};
+  if (flags.strict && flags.lenient) {
+    return Status::InvalidArgument("--strict and --lenient, expected one of them at most");
+  }
+  const LogSource source{.files = flags.files,
+                         .leave_out = flags.strict    ? BadLines::kFail
+                                      : flags.lenient ? BadLines::kAny
+                                                      : BadLines::kForeign};
   const std::string input = !flags.input.empty()                    ? flags.input
                             : flags.files.front().ends_with(".csv") ? "csv"
                                                                     : "dsjson";
@@ -230,7 +237,9 @@ void AddEvaluateCommand(CLI::App& app, Status& status) {
       ->type_name("FILE…")
       ->required();
   option("--input", flags->input, "dsjson|csv", "What they are (default: by the first one's name)");
-  command->add_flag("--strict", flags->strict, "Fail on the first line that cannot be used");
+  command->add_flag("--strict", flags->strict, "Fail on every line that cannot be used");
+  command->add_flag("--lenient", flags->lenient,
+                    "Leave out decisions with impossible values too, instead of failing");
   option("--policies", flags->policies, "LIST",
          "Comma-separated (default logged,first,uniform,linucb,codband)");
   option("--order", flags->order, "time|log", "In which order events are played (default time)");

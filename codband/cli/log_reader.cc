@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "codband/base/parse.h"
+#include "codband/report/text.h"
 
 namespace codband {
 namespace {
@@ -86,9 +87,29 @@ std::optional<std::int64_t> ParseTime(std::string_view text) {
          static_cast<std::int64_t>(std::floor(1000 * fraction));
 }
 
-Status LineCounter::Skip(const std::string& file, std::size_t line, std::string_view problem) {
-  std::string text = fmt::format("{}:{}: {}", file, line, problem);
-  if (strict_) return Status::InvalidArgument(std::move(text));
+std::string PrintableText(std::string_view text, int columns) {
+  std::string printable;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    const char32_t c = DecodeUtf8(text, &i);
+    if (c == 0xFFFD) {
+      printable += "\uFFFD";
+    } else if (c < 0x20 || (c >= 0x7F && c < 0xA0)) {
+      printable += ' ';
+    } else {
+      printable += text.substr(begin, i - begin);
+    }
+  }
+  return Truncate(printable, columns);
+}
+
+Status LineCounter::Skip(const std::string& file, std::size_t line, std::string_view problem,
+                         bool foreign) {
+  // Files that are no text must not reach a terminal as they are.
+  std::string text = fmt::format("{}:{}: {}", file, line, PrintableText(problem));
+  if (leave_out_ == BadLines::kFail || (leave_out_ == BadLines::kForeign && !foreign)) {
+    return Status::InvalidArgument(std::move(text));
+  }
   if (summary_.skipped++ == 0) summary_.first_problem = std::move(text);
   return {};
 }

@@ -13,11 +13,17 @@
 
 namespace codband {
 
-// Which files hold the decisions, and what happens to a line that cannot be used: it is left out
-// and counted or, if strict, the reason why nothing is read.
+// What happens to a line that cannot be used: it is left out and counted, or it is the reason why
+// nothing is read.
+enum class BadLines {
+  kFail,     // no line is left out
+  kForeign,  // lines that are no decision are left out: cut short, of another kind, a second time
+  kAny,      // decisions with impossible values are left out as well, at the price of a bias
+};
+
 struct LogSource {
   std::vector<std::string> files;  // a directory stands for its decisions-*.json, sorted by name
-  bool strict = false;
+  BadLines leave_out = BadLines::kForeign;
 };
 
 struct LogSummary {
@@ -81,18 +87,22 @@ Result<ChanceTable> ReadChances(const std::string& file);
 // Counts lines, and keeps the first problem.
 class LineCounter {
  public:
-  explicit LineCounter(const LogSource& source) : strict_(source.strict) {}
+  explicit LineCounter(const LogSource& source) : leave_out_(source.leave_out) {}
 
   void Line() { ++summary_.lines; }
-  // Notes that a line is left out; a failure if strict.
-  Status Skip(const std::string& file, std::size_t line, std::string_view problem);
+  // Notes that a line is left out; a failure if it must not be. `foreign`: it is no decision.
+  Status Skip(const std::string& file, std::size_t line, std::string_view problem, bool foreign);
   // kInvalidArgument if no line was of use.
   Result<LogSummary> Finish(const LogSource& source, std::size_t events);
 
  private:
-  bool strict_;
+  BadLines leave_out_;
   LogSummary summary_;
 };
+
+// A text that a terminal can show: control characters become spaces, what is not UTF-8 becomes
+// U+FFFD, and what goes beyond `columns` is cut.
+std::string PrintableText(std::string_view text, int columns = 300);
 
 // The files, directories replaced by what is in them. kNotFound names what is not there.
 Result<std::vector<std::string>> FindFiles(const LogSource& source);
