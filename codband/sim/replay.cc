@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "codband/base/clock.h"
-#include "codband/base/excerpt.h"
 #include "codband/base/file.h"
 #include "codband/base/parse.h"
 #include "codband/policy/registry.h"
+#include "codband/sim/tsv_lines.h"
 
 namespace codband {
 namespace {
@@ -29,57 +29,6 @@ constexpr std::size_t kEventsAtOnce = 32;
 
 // By item id: which row of the features.
 using ItemRows = std::unordered_map<std::uint64_t, std::uint32_t>;
-
-void Split(std::string_view text, char separator, std::vector<std::string_view>& parts) {
-  parts.clear();
-  std::size_t end = text.find(separator);
-  while (end != text.npos) {
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-    end = text.find(separator);
-  }
-  parts.push_back(text);
-}
-
-// The lines of a file, split at tabs. Borrows the text.
-class TsvLines {
- public:
-  TsvLines(std::string path, std::string_view text) : path_(std::move(path)), rest_(text) {}
-
-  // Moves on to the next line; false at the end.
-  bool Next() {
-    if (rest_.empty()) return false;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    Split(line, '\t', fields_);
-    ++number_;
-    return true;
-  }
-
-  const std::vector<std::string_view>& fields() const { return fields_; }
-
-  Status Wrong(std::string_view problem) const {
-    return Status::InvalidArgument(fmt::format("{}, line {}: {}", path_, number_, problem));
-  }
-  // For a text that is not what was expected.
-  Status Wrong(std::string_view what, std::string_view text, std::string_view expected) const {
-    return Wrong(fmt::format("{} = '{}', expected {}", what, Excerpt(text), expected));
-  }
-  // For a file that ended too early.
-  Status Empty(std::string_view expected) const {
-    return Status::InvalidArgument(fmt::format("{} is empty, expected {}", path_, expected));
-  }
-
- private:
-  std::string path_;
-  std::string_view rest_;
-  std::size_t number_ = 0;
-  std::vector<std::string_view> fields_;
-};
-
-constexpr std::string_view kWholeNumber = "a whole number from 0 to 2^64 - 1";
 
 Status ReadFeatures(const std::filesystem::path& path, RecordedStream& stream, ItemRows& rows) {
   const auto text = ReadFile(path);
@@ -104,6 +53,7 @@ Status ReadFeatures(const std::filesystem::path& path, RecordedStream& stream, I
     if (!rows.emplace(*id, static_cast<std::uint32_t>(rows.size())).second) {
       return lines.Wrong(fmt::format("item {} a second time, expected each item once", *id));
     }
+    stream.item_ids.push_back(*id);
     for (std::size_t i = 1; i <= dim; ++i) {
       const auto value = ParseNumber<double>(fields[i]);
       if (!value || !(std::abs(*value) <= kLargestNumber)) {
@@ -154,7 +104,7 @@ class EventReader {
       return lines.Wrong(fmt::format("no candidates, expected at least 1, {}",
                                      stream_.logged ? "the shown one" : "the positive one first"));
     }
-    Split(fields.back(), ',', items_);
+    SplitText(fields.back(), ',', items_);
     for (const std::string_view item : items_) CODBAND_RETURN_IF_ERROR(ReadItem(lines, item));
     event.end = stream_.candidates.size();
     if (stream_.logged) {
@@ -204,6 +154,33 @@ Result<RecordedStream> ReadFiles(const std::filesystem::path& directory, bool lo
   return stream;
 }
 
+// What random choice has on average after so many events each, ascending.
+std::vector<double> ChanceAt(const RecordedStream& stream,
+                             const std::vector<std::size_t>& checkpoints) {
+  std::vector<double> chances;
+  double sum = 0;
+  std::size_t played = 0;
+  for (const std::size_t checkpoint : checkpoints) {
+    for (; played < checkpoint; ++played) {
+      const RecordedStream::Event& event = stream.events[played];
+      sum += event.reward / (stream.logged ? 1 : static_cast<double>(event.candidate_count()));
+    }
+    chances.push_back(sum);
+  }
+  return chances;
+}
+
+std::vector<ModelDescription> PopularModels(const Policy& policy) {
+  std::vector<ModelDescription> models = policy.DescribeModels();
+  std::ranges::sort(models, [](const ModelDescription& a, const ModelDescription& b) {
+    if (a.users != b.users) return a.users > b.users;
+    if (a.observations != b.observations) return a.observations > b.observations;
+    return a.id < b.id;
+  });
+  models.resize(std::min(models.size(), kPopularModels));
+  return models;
+}
+
 // Plays one policy through a stream.
 class Run {
  public:
@@ -226,8 +203,10 @@ class Run {
       for (std::size_t i = 0; i < count; ++i) Score(first + i, visits_[i], progress);
     }
     result_.times_chance = (reward_ / matched_) / (stream_.chance() / static_cast<double>(events));
-    result_.changes_per_1000 = matched_ > 0 ? 1000 * changes_ / matched_ : 0;
+    const auto changes = static_cast<double>(result_.changes.size());
+    result_.changes_per_1000 = matched_ > 0 ? 1000 * changes / matched_ : 0;
     result_.models = policy_.model_count();
+    result_.popular_models = PopularModels(policy_);
     result_.us_per_event = 1e6 * seconds / static_cast<double>(events);
     return std::move(result_);
   }
@@ -272,7 +251,7 @@ class Run {
   void Score(std::size_t number, const Visit& visit, const std::function<void(double)>& progress) {
     if (Took(visit)) reward_ += stream_.events[number].reward;
     if (Counts(visit)) ++matched_;
-    if (visit.change_detected) ++changes_;
+    if (visit.change_detected) result_.changes.push_back(number);
     if (number + 1 != checkpoints_[result_.reward_curve.size()]) return;
     result_.reward_curve.push_back(reward_);
     result_.matched_curve.push_back(matched_);
@@ -287,7 +266,6 @@ class Run {
   std::vector<std::uint32_t> order_;
   double reward_ = 0;
   double matched_ = 0;
-  double changes_ = 0;
   ReplayRun result_;
 };
 
@@ -347,7 +325,9 @@ Result<ReplayComparison> CompareOnStream(const RecordedStream& stream,
   const PolicyContext context{.dim = stream.dim, .friends = options.friends};
   ReplayComparison comparison{
       .checkpoint_events = CheckpointRounds(stream.events.size(), options.checkpoints),
+      .checkpoint_chance = {},
       .policies = {}};
+  comparison.checkpoint_chance = ChanceAt(stream, comparison.checkpoint_events);
   for (const std::string& spec : options.policies) {
     const auto policy = MakePolicy(spec, context);
     if (!policy.ok()) return policy.status();

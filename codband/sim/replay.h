@@ -34,6 +34,7 @@ struct RecordedStream {
   std::vector<std::uint32_t> candidates;  // rows of items, event after event
   std::vector<Event> events;
   std::size_t user_count = 0;
+  std::vector<std::uint64_t> item_ids = {};  // as in the file, one a row
 
   std::size_t item_count() const { return features.size() / dim; }
   // Of all events.
@@ -61,6 +62,9 @@ Result<RecordedStream> ReadLog(const std::filesystem::path& directory);
 // Mixes the users at random, each one's events staying in their order. Always in the same way.
 void InterleaveUsers(RecordedStream& stream);
 
+// How many models a run describes at most.
+inline constexpr std::size_t kPopularModels = 12;
+
 // What one policy did with one seed.
 struct ReplayRun {
   std::vector<double> reward_curve;   // taken up to each checkpoint
@@ -71,6 +75,10 @@ struct ReplayRun {
                                       // learned from
   std::size_t models = 0;             // at the end
   double us_per_event = 0;            // processor time of choosing and learning, microseconds
+  // The numbers of the events after which a change was detected, ascending.
+  std::vector<std::size_t> changes = {};
+  // Where models are shared: those that most users are on at the end, the most popular one first.
+  std::vector<ModelDescription> popular_models = {};
 
   double reward() const { return reward_curve.back(); }
   double matched() const { return matched_curve.back(); }
@@ -101,7 +109,9 @@ struct ReplayResults {
 
 struct ReplayComparison {
   std::vector<std::size_t> checkpoint_events;  // how many events were played at each checkpoint
-  std::vector<ReplayResults> policies;         // in the order asked for
+  // What random choice has by then on average; of a log, the log's own reward.
+  std::vector<double> checkpoint_chance;
+  std::vector<ReplayResults> policies;  // in the order asked for
 };
 
 // Plays every policy on every seed, each run for itself: a policy's result does not depend on
