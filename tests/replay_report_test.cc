@@ -215,7 +215,7 @@ TEST_F(ReplayReportTest, SaysWhyThereAreNoCloudsOrBoundaries) {
   ASSERT_EQ(Run("replay " + directory_ + " --policies linucb" + out).exit_code, 0);
   html = Read("report/report.html");
   EXPECT_NE(html.find("none of these policies describes models"), std::string::npos);
-  EXPECT_NE(html.find("None of these policies detects changes"), std::string::npos);
+  EXPECT_NE(html.find("none of these policies detects changes"), std::string::npos);
 }
 
 TEST_F(ReplayReportTest, BadNotesAreRefused) {

@@ -130,7 +130,9 @@ void AddBoundaries(const ReplayRecord& record, HtmlPage& page) {
         "Nobody can tell where the true changes are, because the stream has no file origins.tsv, "
         "which says where each event comes from (user and group in the data set).");
   } else {
-    page.AddParagraph("None of these policies detects changes.");
+    page.AddParagraph(
+        "There is nothing to compare: none of these policies detects changes, or all events of a "
+        "user come from the same user of the data set.");
   }
 }
 

@@ -11,7 +11,7 @@ struct CloudWord {
   double weight = 0;
 };
 
-// A word in its place: the box that its letters stay in, whichever font draws them.
+// A word in its place: the box that its letters stay in, whichever sans-serif font draws them.
 struct PlacedWord {
   std::string text = {};
   double weight = 0;
