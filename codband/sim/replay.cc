@@ -117,6 +117,7 @@ class EventReader {
       std::swap(stream_.candidates[event.begin],
                 stream_.candidates[event.begin + static_cast<std::size_t>(shown - items_.begin())]);
     }
+    event.number = stream_.events.size();
     stream_.events.push_back(event);
     users_.insert(event.user);
     return {};

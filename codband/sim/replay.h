@@ -23,7 +23,8 @@ struct RecordedStream {
     // Where its candidates begin and end.
     std::size_t begin = 0;
     std::size_t end = 0;
-    double reward = 1;  // of the first candidate
+    double reward = 1;       // of the first candidate
+    std::size_t number = 0;  // its place in the file, from 0, in whichever order events are played
 
     std::size_t candidate_count() const { return end - begin; }
   };

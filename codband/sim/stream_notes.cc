@@ -25,8 +25,9 @@ Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path
 }
 
 Result<EventOrigins> ParseOrigins(const std::filesystem::path& path, std::string_view text,
-                                  std::size_t event_count) {
-  EventOrigins origins{.file = path.filename().string(), .sources = {}, .groups = {}};
+                                  const RecordedStream& stream) {
+  std::vector<std::uint64_t> sources;  // line by line
+  std::vector<std::uint64_t> groups;
   TsvLines lines(path.string(), text);
   while (lines.Next()) {
     const std::vector<std::string_view>& fields = lines.fields();
@@ -39,13 +40,19 @@ Result<EventOrigins> ParseOrigins(const std::filesystem::path& path, std::string
     if (lines.number() == 1 && !source && !group) continue;
     if (!source) return lines.Wrong("user in the data set", fields[0], kWholeNumber);
     if (!group) return lines.Wrong("group", fields[1], kWholeNumber);
-    origins.sources.push_back(*source);
-    origins.groups.push_back(*group);
+    sources.push_back(*source);
+    groups.push_back(*group);
   }
-  if (origins.sources.size() != event_count) {
+  const std::size_t event_count = stream.events.size();
+  if (sources.size() != event_count) {
     return Status::InvalidArgument(
         fmt::format("{} tells the origin of {} events, expected {}, as many as events.tsv has",
-                    path.string(), origins.sources.size(), event_count));
+                    path.string(), sources.size(), event_count));
+  }
+  EventOrigins origins{.file = path.filename().string(), .sources = {}, .groups = {}};
+  for (const RecordedStream::Event& event : stream.events) {
+    origins.sources.push_back(sources[event.number]);
+    origins.groups.push_back(groups[event.number]);
   }
   return origins;
 }
@@ -95,7 +102,7 @@ Result<std::optional<EventOrigins>> ReadOrigins(const std::filesystem::path& dir
     const auto text = ReadIfThere(directory / name);
     if (!text.ok()) return text.status();
     if (!text.value()) continue;
-    auto origins = ParseOrigins(directory / name, *text.value(), stream.events.size());
+    auto origins = ParseOrigins(directory / name, *text.value(), stream);
     if (!origins.ok()) return origins.status();
     return std::optional<EventOrigins>(std::move(origins).value());
   }

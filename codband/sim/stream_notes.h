@@ -33,13 +33,14 @@ Result<std::optional<ItemTags>> ReadTags(const std::filesystem::path& directory,
 
 struct EventOrigins {
   std::string file;  // where they were read from
-  // By event: who it was in the data set, and the group of users that they belong to.
+  // By event, in the order of the stream: who it was in the data set, and the group of users that
+  // they belong to.
   std::vector<std::uint64_t> sources;
   std::vector<std::uint64_t> groups;
 };
 
-// Reads origins.tsv, or else meta.tsv: source and group of each event in the order of events.tsv,
-// whole numbers separated by tabs; the first line may be a heading. None if there is neither file.
+// Reads origins.tsv, or else meta.tsv: source and group of each line of events.tsv, whole numbers
+// separated by tabs; the first line may be a heading. None if there is neither file.
 // kInvalidArgument as above.
 Result<std::optional<EventOrigins>> ReadOrigins(const std::filesystem::path& directory,
                                                 const RecordedStream& stream);

@@ -65,6 +65,14 @@ TEST_F(StreamNotesTest, OriginsComeWithOrWithoutAHeading) {
             (std::vector<std::uint64_t>{4, 5, 6}));
 }
 
+TEST_F(StreamNotesTest, OriginsFollowEventsThatArePlayedInAnotherOrder) {
+  Write("origins.tsv", "4\t0\n5\t1\n6\t2\n");
+  std::swap(stream_.events[0], stream_.events[2]);
+  const auto origins = ReadOrigins(directory_, stream_);
+  EXPECT_EQ(origins.value()->sources, (std::vector<std::uint64_t>{6, 5, 4}));
+  EXPECT_EQ(origins.value()->groups, (std::vector<std::uint64_t>{2, 1, 0}));
+}
+
 TEST_F(StreamNotesTest, BadLinesNameFileLineValueAndWhatWasExpected) {
   const struct {
     const char* file;
