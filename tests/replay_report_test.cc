@@ -123,6 +123,53 @@ TEST_F(ReplayReportTest, NormalisedCurvesAreRewardOverChance) {
   }
 }
 
+// The log shows one of two items in turn, and every third visit brings a click.
+TEST_F(ReplayReportTest, NormalisedCurvesOfALogAreClickRates) {
+  std::string log;
+  std::vector<double> clicks = {0};  // after so many events
+  for (int e = 0; e < 300; ++e) {
+    log += fmt::format("{}\t{}\t{}\t{}\t100,130\n", e % 2, e, e % 4 < 2 ? 100 : 130,
+                       e % 3 == 0 ? 1 : 0);
+    clicks.push_back(clicks.back() + (e % 3 == 0 ? 1 : 0));
+  }
+  Write("log.tsv", log);
+  const Outcome outcome =
+      Run("replay " + directory_ + " --policies linucb,random --format json --out " + directory_ +
+          "/report");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  for (const Json& policy : json["policies"]) {
+    std::size_t checked = 0;
+    for (std::size_t i = 0; i < json["checkpoint_events"].size(); ++i) {
+      const std::size_t events = json["checkpoint_events"][i];
+      const double matched = policy["matched_curve"]["mean"][i];
+      if (matched == 0) continue;
+      const double rate = policy["reward_curve"]["mean"][i].get<double>() / matched;
+      EXPECT_NEAR(policy["normalised_curve"]["mean"][i].get<double>(),
+                  rate / (clicks[events] / static_cast<double>(events)), 1e-9);
+      ++checked;
+    }
+    EXPECT_GT(checked, 50U);
+    EXPECT_NEAR(policy["normalised_curve"]["mean"].back().get<double>(),
+                policy["relative_ctr"]["mean"].get<double>(), 1e-9);
+  }
+  const std::string html = Read("report/report.html");
+  for (const char* text : {"Normalised CTR on ", "Clicks on ", "times log", "300 logged events",
+                           "a log does not say it"}) {
+    EXPECT_NE(html.find(text), std::string::npos) << text;
+  }
+}
+
+TEST_F(ReplayReportTest, BoundariesStayWhenUsersAreInterleaved) {
+  WriteOrigins();
+  const Outcome outcome =
+      Run("replay " + directory_ + " --policies codband --order interleaved --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["policies"][0]["boundaries"]["user"]["true"], 1);
+  EXPECT_EQ(json["policies"][0]["boundaries"]["group"]["true"], 1);
+}
+
 TEST_F(ReplayReportTest, GroupsLikeWhatTheirUsersTake) {
   WriteTags();
   const Outcome outcome = Run("replay " + directory_ + " --policies codband --format json");
