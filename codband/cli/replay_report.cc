@@ -212,14 +212,15 @@ std::string CurvesCsv(const ReplayRecord& record) {
   return table.ToCsv();
 }
 
-// Every detected change, numbered from 0 as the events are.
+// Every detected change; events are numbered from 0 as the lines of the file are, in whichever
+// order they were played.
 std::string ChangesCsv(const ReplayRecord& record) {
   Table table({{"policy"}, {"seed"}, {"event"}, {"user"}});
   for (const ReplayResults& policy : record.comparison.policies) {
     for (std::size_t s = 0; s < policy.runs.size(); ++s) {
       for (const std::size_t event : policy.runs[s].changes) {
         table.AddRow({policy.spec, fmt::format("{}", record.first_seed + s),
-                      fmt::format("{}", event),
+                      fmt::format("{}", record.stream.events[event].number),
                       fmt::format("{}", record.stream.events[event].user)});
       }
     }
