@@ -132,12 +132,13 @@ class PagedUserTable {
  private:
   struct Entry {
     T record;
-    std::uint64_t used = 0;  // when it was last asked for
-    bool changed = false;
+    std::uint64_t used : 63 = 0;  // when it was last asked for
+    bool changed : 1 = false;
   };
+  static constexpr std::uint64_t kLastMoment = ~std::uint64_t{0} >> 1;
 
   T* Touch(Entry& entry) {
-    entry.used = ++now_;
+    entry.used = ++now_ & kLastMoment;
     entry.changed = true;
     return &entry.record;
   }

@@ -16,7 +16,7 @@ namespace codband {
 // bit-identical to not stopping.
 
 // Raised whenever the meaning of any byte changes.
-inline constexpr std::uint32_t kStateFormatVersion = 2;
+inline constexpr std::uint32_t kStateFormatVersion = 3;
 
 std::string EncodeState(const Policy& policy);
 

@@ -34,7 +34,7 @@ void ChangeWindow::Push(std::span<const double> x, double r, double log_predicti
   if (size() < capacity_) {
     // Not full: the newest is the last.
     if (rows_.capacity() == 0) Reserve();
-    newest_ = size();
+    newest_ = static_cast<std::uint32_t>(size());
     rows_.resize(rows_.size() + dim_ + 1);
     rewards_.push_back(r);
   } else {
@@ -62,12 +62,12 @@ void ChangeWindow::KeepNewest(std::size_t count) {
   };
   rotate(rows_, dim_ + 1);
   rotate(rewards_, 1);
-  newest_ = count == 0 ? 0 : count - 1;
+  newest_ = static_cast<std::uint32_t>(count == 0 ? 0 : count - 1);
 }
 
 void ChangeWindow::Save(ByteWriter& out) const {
   out.U64(size());
-  out.U64(newest_);
+  out.U32(newest_);
   out.Doubles(rewards_);
   out.Floats(rows_);
 }
@@ -75,7 +75,7 @@ void ChangeWindow::Save(ByteWriter& out) const {
 void ChangeWindow::Load(ByteReader& in) {
   const std::size_t count =
       in.Count("window of observations", sizeof(double) + sizeof(float) * (dim_ + 1));
-  newest_ = in.U64("newest observation");
+  newest_ = in.U32("newest observation");
   const bool full = count == capacity_;
   if (count > capacity_ || (full ? newest_ >= std::max<std::size_t>(count, 1)
                                  : newest_ != (count == 0 ? 0 : count - 1))) {

@@ -15,7 +15,8 @@ namespace codband {
 class ChangeWindow {
  public:
   // 0 remembers none and needs no memory.
-  ChangeWindow(std::size_t dim, std::size_t capacity) : dim_(dim), capacity_(capacity) {}
+  ChangeWindow(std::size_t dim, std::size_t capacity)
+      : dim_(static_cast<std::uint32_t>(dim)), capacity_(static_cast<std::uint32_t>(capacity)) {}
 
   std::size_t size() const { return rewards_.size(); }
   std::size_t capacity() const { return capacity_; }
@@ -38,9 +39,9 @@ class ChangeWindow {
   void Reserve();
   std::size_t Place(std::size_t age) const { return (newest_ + size() - age % size()) % size(); }
 
-  std::size_t dim_;
-  std::size_t capacity_;
-  std::size_t newest_ = 0;
+  std::uint32_t dim_;
+  std::uint32_t capacity_;
+  std::uint32_t newest_ = 0;
   std::vector<float> rows_;  // the features of an observation, then its log predictive
   std::vector<double> rewards_;
 };

@@ -19,6 +19,11 @@ namespace {
 // one a feature if that is more. Later each time it has grown by half.
 constexpr std::size_t kYoung = 16;
 
+constexpr double kLeastChance = 1e-3;  // of a click
+
+// With this chance on one model a user is taken to be there.
+constexpr double kSure = 0.9;
+
 RecencyClock StartClock(const CoDBandOptions& options) {
   RecencyClock clock;
   if (options.decay > 0) clock.constants[0] = options.decay;
@@ -123,7 +128,8 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
 
   noise_.Watch(reward);
   change_rate_.Observe();
-  if (options_.hyper == HyperKind::kLearned && learner_.Observe(pool_, x, reward, prior_)) {
+  if (options_.hyper == HyperKind::kLearned &&
+      learner_.Observe(pool_, x, reward, noise_.clicks(), prior_)) {
     pool_.SetPrior(prior_);
   }
   const ModelId before = user.current.model;
@@ -144,6 +150,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     }
     user.window.Push(x, reward, log_predictive);
   }
+  if (departs()) WeighDeparture(user, x, reward);
   const bool window_detector = options_.detector == DetectorKind::kWindow;
   if (window_detector) {
     period.paper->badness.Push(
@@ -237,6 +244,20 @@ void CoDBand::ContinueTrial(UserRecord& user, std::span<const double> x, double 
   }
 }
 
+// Counts only where it is known which model the user is on, and where it is more than the user's.
+void CoDBand::WeighDeparture(UserRecord& user, std::span<const double> x, double reward) {
+  const SufficientStats& data = user.current.data;
+  if (data.m() == 0 || user.belief.size() == 0 || user.belief.chance(0) < kSure ||
+      user.belief.model(0) != user.current.model) {
+    return;
+  }
+  const GaussianPosterior& model = pool_.model(pool_.IndexOf(user.current.model).value()).posterior;
+  if (2 * data.m() > model.stats().m()) return;
+  const DepartureEvidence evidence = DepartureEvidence::Of(model, data, dim(), x, reward);
+  user.departure_evidence.Add(evidence);
+  departure_evidence_.Add(evidence);
+}
+
 // Gibbs steps: for this user and, while there are young ones, for others too.
 void CoDBand::Review(UserId id, UserRecord& user, EventKey key) {
   RandomStream random = StreamFor(key, DrawPurpose::kModel);
@@ -263,6 +284,23 @@ void CoDBand::Review(UserId id, UserRecord& user, EventKey key) {
   }
 }
 
+// How far the Gaussian likelihood of a period is to be trusted: as an exponent of it. A rare click
+// is far more surprising to a Gaussian than its chance says, so that users would be told apart by
+// luck; the exponent makes a click of average chance as surprising as it is.
+double CoDBand::LikelihoodTrust() const {
+  if (!bayes() || !noise_.clicks()) return 1;
+  double clicks = 0;
+  double observations = 0;
+  for (std::size_t k = 0; k < pool_.size(); ++k) {
+    const SufficientStats& stats = pool_.model(k).posterior.stats();
+    clicks += stats.q();
+    observations += static_cast<double>(stats.m());
+  }
+  const double chance = std::clamp(clicks / observations, kLeastChance, 1 - kLeastChance);
+  // Of a click: (1 - p)² / 2p(1 - p) nats for the Gaussian, -ln p in truth.
+  return std::min(1.0, -2 * chance * std::log(chance) / (1 - chance));
+}
+
 // The collapsed Gibbs sampler (Algorithm 2). Staying costs nothing; only a move touches the pool.
 void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
   Period& period = user.current;
@@ -271,9 +309,13 @@ void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
   // itself changes on a move only.
   chances_.resize(pool_.size() + 1);
   LearnNotes::Fill(notes_, chances_, [&] {
-    PriorChances(id, &user, chances_);
-    for (double& chance : chances_) chance = std::log(chance);
+    std::ranges::fill(chances_, 0.0);
     likelihood_->AddLogDensities(pool_, period, own, chances_);
+    PriorChances(id, &user, weights_);
+    const double trust = LikelihoodTrust();
+    for (std::size_t k = 0; k < chances_.size(); ++k) {
+      chances_[k] = trust * chances_[k] + std::log(weights_[k]);
+    }
   });
   const std::size_t drawn = random.CategoricalFromLog(chances_);
   const bool is_new = drawn == pool_.size();

@@ -21,6 +21,7 @@ namespace codband {
 //   hyper=learned      prior_learner.h, change_rate.h
 //   prior=crp|hawkes|friends   model_prior.h
 //   explore=adaptive   exploration.h
+//   departure=learned  departure.h
 //
 // The presets `paper` and `paper-product` are Li, Wu & Wang, "When and whom to collaborate with in
 // a changing environment: a collaborative dynamic bandit solution", SIGIR 2021, Algorithms 1 and 2.
@@ -64,6 +65,7 @@ enum class LikelihoodKind { kJoint, kProduct };
 enum class DetectorKind { kBayes, kWindow, kNone };
 enum class HyperKind { kLearned, kFixed };
 enum class ExploreKind { kAdaptive, kThompson };
+enum class DepartureKind { kLearned, kNone };
 
 struct CoDBandOptions {
   LikelihoodKind likelihood = LikelihoodKind::kJoint;
@@ -71,6 +73,7 @@ struct CoDBandOptions {
   HyperKind hyper = HyperKind::kLearned;
   ModelPriorKind model_prior = ModelPriorKind::kCrp;
   ExploreKind explore = ExploreKind::kAdaptive;
+  DepartureKind departure = DepartureKind::kLearned;
   bool intercept = true;
   double v = 1;
   double lambda = 25;  // hyper=fixed; in the registry d, the precision of a random θ of norm 1

@@ -12,6 +12,12 @@
 #include "codband/policy/streams.h"
 
 namespace codband {
+namespace {
+
+// How much closer users of one model are than models, as a ratio of variances, before it is known.
+constexpr double kCloser = 10;
+
+}  // namespace
 
 CoDBand::Outlook CoDBand::LookAt(UserId user, ArmsView arms) const {
   thread_local std::vector<double> prior_chances;
@@ -37,6 +43,10 @@ CoDBand::Outlook CoDBand::LookAt(UserId user, ArmsView arms) const {
     }
   }
   outlook.chances = chances;
+  if (has_period && departs()) {
+    outlook.own = pool_.IndexOf(record->current.model).value();
+    outlook.departure = DepartureFrom(outlook.own, *record);
+  }
   outlook.likeliest = static_cast<std::size_t>(std::ranges::max_element(chances) - chances.begin());
   if (options_.explore == ExploreKind::kAdaptive) {
     outlook.draw_chance = ExplorationNeed(Posterior(outlook.likeliest), arms, options_.intercept);
@@ -44,11 +54,32 @@ CoDBand::Outlook CoDBand::LookAt(UserId user, ArmsView arms) const {
   return outlook;
 }
 
-void CoDBand::MeanParameter(std::span<const double> chances, std::span<double> mean) const {
-  std::ranges::fill(mean, 0.0);
-  for (std::size_t k = 0; k < chances.size(); ++k) {
-    if (chances[k] > 0) Axpy(chances[k], Posterior(k).mean(), mean);
+std::span<const double> CoDBand::DepartureFrom(std::size_t k, const UserRecord& user) const {
+  const double variance =
+      departure_evidence_.Variance(prior_.noise_variance, 1 / (kCloser * prior_.precision.front()));
+  if (variance == 0) return {};
+  thread_local std::optional<DepartureSolver> solver;
+  thread_local std::vector<double> departure;
+  if (!solver || departure.size() != dim() || solver->dim() != inner_dim()) {
+    solver.emplace(inner_dim(), dim());
+    departure.resize(dim());
   }
+  solver->Solve(Posterior(k), user.current.data, variance, departure);
+  return departure;
+}
+
+void CoDBand::ParameterOn(const Outlook& outlook, std::size_t k, std::span<double> mean) const {
+  std::ranges::copy(Posterior(k).mean(), mean.begin());
+  if (k == outlook.own) Axpy(1, outlook.departure, mean.first(outlook.departure.size()));
+}
+
+void CoDBand::MeanParameter(const Outlook& outlook, std::span<double> mean) const {
+  std::ranges::fill(mean, 0.0);
+  for (std::size_t k = 0; k < outlook.chances.size(); ++k) {
+    if (outlook.chances[k] > 0) Axpy(outlook.chances[k], Posterior(k).mean(), mean);
+  }
+  const std::size_t departing = outlook.departure.size();
+  if (departing > 0) Axpy(outlook.chances[outlook.own], outlook.departure, mean.first(departing));
 }
 
 // θ is the mean over all that the user may be on, or where the arms call for exploration a draw:
@@ -69,12 +100,13 @@ void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decis
       RandomStream random = StreamFor(key, DrawPurpose::kFirstModel);
       model = DrawModel(outlook.chances, random);
     }
-    std::ranges::copy(Posterior(model).mean(), mean.begin());
+    ParameterOn(outlook, model, mean);
     theta = {theta_buffer.data(), inner_dim()};
     RandomStream random = StreamFor(key, DrawPurpose::kParameter);
     Posterior(model).Sample(random, options_.v, theta);
+    if (model == outlook.own) Axpy(1, outlook.departure, theta.first(outlook.departure.size()));
   } else {
-    MeanParameter(outlook.chances, mean);
+    MeanParameter(outlook, mean);
   }
 
   const auto intercept = [&](std::span<const double> parameter) {

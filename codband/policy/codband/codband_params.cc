@@ -20,6 +20,7 @@ std::vector<std::pair<std::string, std::string>> PaperValues(std::string likelih
           {"hyper", "fixed"},
           {"prior", "crp"},
           {"explore", "thompson"},
+          {"departure", "none"},
           {"intercept", "no"},
           {"history", "0"},
           {"v", "1"},
@@ -69,6 +70,11 @@ PolicyInfo CoDBandInfo() {
            {.name = "explore",
             .help = "Thompson sampling where the arms call for it, or always",
             .words = {"adaptive", "thompson"},
+            .live = true},
+           {.name = "departure",
+            .help = "detector=bayes: whether each user departs from the taste of the model as far "
+                    "as users are seen to differ",
+            .words = {"learned", "none"},
             .live = true},
            {.name = "intercept",
             .help = "whether models have a constant beside the features",
@@ -198,6 +204,7 @@ std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyConte
                       : is("prior", "hawkes") ? ModelPriorKind::kHawkes
                                               : ModelPriorKind::kFriends,
        .explore = is("explore", "adaptive") ? ExploreKind::kAdaptive : ExploreKind::kThompson,
+       .departure = is("departure", "learned") ? DepartureKind::kLearned : DepartureKind::kNone,
        .intercept = is("intercept", "yes"),
        .v = params.Number("v"),
        .lambda = params.Number("lambda"),

@@ -62,7 +62,9 @@ class CoDBand final : public Policy {
     bool settled = false;             // on one model, by the rules of the presets
     std::span<const double> chances;  // of each model and last of a new one; the caller's thread's
     std::size_t likeliest = 0;        // index of the largest
-    double draw_chance = 1;           // with which θ is drawn instead of averaged
+    std::size_t own = 0;              // index of the user's model, from whose taste
+    std::span<const double> departure = {};  // the user's departs by this; the caller's thread's
+    double draw_chance = 1;                  // with which θ is drawn instead of averaged
   };
 
   // θ at the points of the integral over Thompson's draw, and the arms that win there.
@@ -85,9 +87,12 @@ class CoDBand final : public Policy {
   }
   ModelId IdOf(std::size_t k) const { return k < pool_.size() ? pool_.model(k).id : kNoModel; }
   Outlook LookAt(UserId user, ArmsView arms) const;
-  std::size_t FindWinners(std::span<const double> chances, ArmsView arms,
-                          ThompsonPoints& out) const;
-  void MeanParameter(std::span<const double> chances, std::span<double> mean) const;
+  // How the user departs from the taste of model k; the caller's thread's. Empty: not at all.
+  std::span<const double> DepartureFrom(std::size_t k, const UserRecord& user) const;
+  std::size_t FindWinners(const Outlook& outlook, ArmsView arms, ThompsonPoints& out) const;
+  // What the user's taste is if it is that of model k, and on average.
+  void ParameterOn(const Outlook& outlook, std::size_t k, std::span<double> mean) const;
+  void MeanParameter(const Outlook& outlook, std::span<double> mean) const;
   UserRecord NewUser() const;
 
   // The models of the user's friends, on the stack.
@@ -102,7 +107,10 @@ class CoDBand final : public Policy {
   void StartPeriod(UserRecord& user, const Decision& decision, EventKey key);
   bool ReviewDue(const UserRecord& user) const;
   void ContinueTrial(UserRecord& user, std::span<const double> x, double reward);
+  bool departs() const { return bayes() && options_.departure == DepartureKind::kLearned; }
+  void WeighDeparture(UserRecord& user, std::span<const double> x, double reward);
   void Review(UserId id, UserRecord& user, EventKey key);
+  double LikelihoodTrust() const;
   void ResampleModel(UserId id, UserRecord& user, RandomStream& random);
   bool FollowBelief(UserRecord& user);
   std::size_t FindChange(const UserRecord& user, const PoolModel* target);
@@ -125,6 +133,7 @@ class CoDBand final : public Policy {
   PriorLearner learner_;
   ChangeRate change_rate_;
   RewardNoise noise_;
+  DepartureEvidence departure_evidence_;
   double concentration_;
   LatelyYoung lately_young_{};
   PagedUserTable<UserRecord> users_;

@@ -35,8 +35,8 @@ std::vector<double> IntegrationPoints(std::size_t dim) {
 
 // For each point the arm that wins there. Point 2p is the centre plus δ_p, point 2p + 1 minus.
 // Returns the number of points.
-std::size_t CoDBand::FindWinners(std::span<const double> chances, ArmsView arms,
-                                 ThompsonPoints& out) const {
+std::size_t CoDBand::FindWinners(const Outlook& outlook, ArmsView arms, ThompsonPoints& out) const {
+  const std::span<const double> chances = outlook.chances;
   const std::size_t d = inner_dim();
   const std::size_t pairs = PairsFor(arms.features.size());
   // The models share the points in proportion to their chances.
@@ -56,6 +56,7 @@ std::size_t CoDBand::FindWinners(std::span<const double> chances, ArmsView arms,
     for (std::size_t j = 0; j < d; ++j) out.deltas[j * pairs + p] = options_.v * delta[j];
   }
 
+  const std::span<double> mean(buffer.data(), d);
   std::array<double, 2 * kPairs> best;
   best.fill(-std::numeric_limits<double>::infinity());
   out.winners.fill(0);
@@ -71,7 +72,7 @@ std::size_t CoDBand::FindWinners(std::span<const double> chances, ArmsView arms,
     double centre = 0;
     for (std::size_t p = 0; p < pairs; ++p) {
       if (p == 0 || out.models[p] != out.models[p - 1]) {
-        const std::span<const double> mean = Posterior(out.models[p]).mean();
+        ParameterOn(outlook, out.models[p], mean);
         centre = Dot(x, mean.first(dim())) + (options_.intercept ? mean[dim()] : 0);
       }
       const std::array<double, 2> scores = {centre + spread[p], centre - spread[p]};
@@ -92,7 +93,7 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
   const Outlook outlook = LookAt(user, arms);
   const std::size_t d = inner_dim();
   ranking.theta.resize(d);
-  MeanParameter(outlook.chances, ranking.theta);
+  MeanParameter(outlook, ranking.theta);
   if (options_.intercept) {
     ranking.intercept = ranking.theta.back();
     ranking.theta.pop_back();
@@ -138,7 +139,7 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
   if (outlook.draw_chance == 0) return;
 
   thread_local ThompsonPoints points;
-  const std::size_t count = FindWinners(outlook.chances, arms, points);
+  const std::size_t count = FindWinners(outlook, arms, points);
   ranking.draws = count;
   for (std::size_t s = 0; s < count; ++s) {
     ranking.arms[points.winners[s]].probability += outlook.draw_chance / static_cast<double>(count);
@@ -150,10 +151,10 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
   decision.model = IdOf(points.models[taken / 2]);
   std::array<double, kMaxDimension> buffer;
   const std::span<double> theta(buffer.data(), d);
-  const std::span<const double> mean = Posterior(points.models[taken / 2]).mean();
+  ParameterOn(outlook, points.models[taken / 2], theta);
   for (std::size_t j = 0; j < d; ++j) {
     const double delta = points.deltas[j * pairs + taken / 2];
-    theta[j] = mean[j] + (taken % 2 == 0 ? delta : -delta);
+    theta[j] += taken % 2 == 0 ? delta : -delta;
   }
   for (std::size_t i = 0; i < arms.count(); ++i) {
     ranking.arms[i].score =

@@ -20,6 +20,7 @@ bool CoDBand::Forget(UserId id) {
     pool_.RemoveRecency(entry.model, entry.recency);
     pool_.RemovePeriods(entry.model, user->past.PeriodsOn(entry.model), before_);
   }
+  departure_evidence_.Remove(user->departure_evidence);
   users_.Erase(id);
   std::ranges::replace(lately_young_, id, UserId{0});  // as to begin with
   if (pool_.size() == 0) {
@@ -28,10 +29,11 @@ bool CoDBand::Forget(UserId id) {
     change_rate_ = ChangeRate(options_.hazard, options_.hyper == HyperKind::kLearned);
     model_prior_ = ModelPrior(options_.model_prior, options_.decay == 0);
     noise_ = RewardNoise();
+    departure_evidence_ = {};
     concentration_ = options_.a / options_.b;
   }
   if (options_.hyper == HyperKind::kLearned) {
-    learner_.Relearn(pool_, prior_);
+    learner_.Relearn(pool_, noise_.clicks(), prior_);
     pool_.SetPrior(prior_);
   }
   return true;
@@ -84,6 +86,7 @@ void CoDBand::SaveShared(ByteWriter& out) const {
   out.Double(concentration_);
   out.U8(noise_.clicks() ? 1 : 0);
   change_rate_.Save(out);
+  departure_evidence_.Save(out);
   learner_.Save(out);
   out.Double(prior_.noise_variance);
   out.Doubles(prior_.precision);
@@ -100,6 +103,7 @@ void CoDBand::LoadShared(ByteReader& in) {
   }
   noise_.set_clicks(in.U8("clicks") != 0);
   change_rate_.Load(in);
+  departure_evidence_.Load(in);
   learner_.Load(in);
   LinearPrior prior = prior_;
   prior.noise_variance = in.Double("noise variance");

@@ -163,6 +163,7 @@ class TwoTastes : public testing::Test {
     // Draws without scatter: what is expected is that of one model, not of all in part.
     return {.hyper = HyperKind::kFixed,
             .explore = ExploreKind::kThompson,
+            .departure = DepartureKind::kNone,
             .intercept = false,
             .v = 0,
             .lambda = 1 / (kSigma * kSigma),

@@ -1,0 +1,154 @@
+#include "codband/policy/codband/departure.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "codband/linalg/test_support.h"
+#include "codband/policy/policy.h"
+#include "codband/policy/registry.h"
+
+namespace codband {
+namespace {
+
+constexpr std::size_t kFeatures = 3;
+constexpr std::size_t kDim = 4;  // and an intercept
+constexpr double kNoise = 0.09;
+
+// Observations with 1 in the last place.
+std::vector<Observation> Extended(std::uint64_t seed, std::size_t count) {
+  std::vector<Observation> data = RandomObservations(seed, count, kDim);
+  for (auto& [x, r] : data) x.back() = 1;
+  return data;
+}
+
+// A model that has learned from the user and from others.
+struct Group {
+  std::vector<Observation> own = Extended(1, 12);
+  std::vector<Observation> others = Extended(2, 40);
+  GaussianPosterior model{RandomPrior(3, kDim, kNoise)};
+  SufficientStats data = StatsOf(kDim, own);
+
+  Group() {
+    model.Add(StatsOf(kDim, others));
+    model.Add(data);
+  }
+  double Rest(const Observation& each) const {
+    return each.second - ToEigen(each.first).dot(ToEigen(model.mean()));
+  }
+};
+
+TEST(DepartureTest, EvidenceIsThatOfAllPairs) {
+  const Group group;
+  const Observation next = Extended(4, 1).front();
+  double products = 0;
+  double squares = 0;
+  for (const Observation& each : group.own) {
+    const double common =
+        ToEigen(each.first).head(kFeatures).dot(ToEigen(next.first).head(kFeatures));
+    products += group.Rest(each) * group.Rest(next) * common;
+    squares += common * common;
+  }
+  const double others = 40.0 / 52;
+  const DepartureEvidence evidence =
+      DepartureEvidence::Of(group.model, group.data, kFeatures, next.first, next.second);
+  EXPECT_NEAR(evidence.products, products / (others * others), 1e-9 * std::abs(products));
+  EXPECT_NEAR(evidence.squares, squares, 1e-9 * squares);
+}
+
+TEST(DepartureTest, SolvesTheRegressionOfWhatIsLeftOver) {
+  const Group group;
+  constexpr double kVariance = 0.3;
+  Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(kDim, kDim);
+  precision.diagonal().head(kFeatures).setConstant(1 / kVariance);
+  precision(kFeatures, kFeatures) = group.model.prior_precision()[kFeatures];
+  Eigen::VectorXd weighted = Eigen::VectorXd::Zero(kDim);
+  for (const Observation& each : group.own) {
+    const Eigen::VectorXd x = ToEigen(each.first);
+    precision += x * x.transpose() / kNoise;
+    weighted += group.Rest(each) * x / kNoise;
+  }
+  const Eigen::VectorXd expected = precision.ldlt().solve(weighted);
+  std::vector<double> departure(kFeatures);
+  DepartureSolver(kDim, kFeatures).Solve(group.model, group.data, kVariance, departure);
+  EXPECT_LT((ToEigen(departure) - expected.head(kFeatures)).norm(), 1e-9 * expected.norm());
+}
+
+TEST(DepartureTest, VarianceGoesFromWhatWasThoughtBeforeToWhatIsSeen) {
+  EXPECT_DOUBLE_EQ(DepartureEvidence().Variance(kNoise, 0.5), 0.5);
+  EXPECT_NEAR((DepartureEvidence{.products = 2e6, .squares = 1e7}).Variance(kNoise, 0.5), 0.2,
+              1e-6);
+  EXPECT_EQ((DepartureEvidence{.products = -2e6, .squares = 1e7}).Variance(kNoise, 0.5), 0);
+  DepartureEvidence evidence{.products = 3, .squares = 4};
+  evidence.Add({.products = 1, .squares = 2});
+  evidence.Remove({.products = 3, .squares = 4});
+  EXPECT_EQ(evidence.products, 1);
+  EXPECT_EQ(evidence.squares, 2);
+}
+
+// Users around one common taste, `apart` each feature; what is thought of τ in the end.
+double FoundDeviation(double apart) {
+  RandomStream random({8, 0}, 1);
+  const std::vector<double> taste = RandomVector(random, kDim);
+  GaussianPosterior model(LinearPrior::Isotropic(kDim, 1, kNoise));
+  DepartureEvidence evidence;
+  for (int user = 0; user < 60; ++user) {
+    std::vector<double> own = taste;
+    for (std::size_t i = 0; i < kFeatures; ++i) own[i] += apart * random.Normal();
+    SufficientStats data(kDim);
+    for (int i = 0; i < 40; ++i) {
+      std::vector<double> x = RandomVector(random, kDim);
+      x.back() = 1;
+      const double r = ToEigen(x).dot(ToEigen(own)) + std::sqrt(kNoise) * random.Normal();
+      if (user > 0 && i > 0) {
+        evidence.Add(DepartureEvidence::Of(model, data, kFeatures, x, r));
+      }
+      data.Add(x, r);
+      model.Add(x, r);
+    }
+  }
+  return std::sqrt(evidence.Variance(kNoise, 0.04));
+}
+
+TEST(DepartureTest, FindsHowFarUsersAreApart) {
+  EXPECT_NEAR(FoundDeviation(0.5), 0.5, 0.1);
+  EXPECT_NEAR(FoundDeviation(0.2), 0.2, 0.05);
+  EXPECT_LT(FoundDeviation(0), 0.05);
+}
+
+// Users of one model, of whom the first likes feature 0 more and the second less than the others:
+// what both are expected to give for it.
+std::pair<double, double> Expected(const std::string& departure) {
+  const auto policy =
+      std::move(
+          MakePolicy("codband:hyper=fixed,sigma=1,lambda=1,a=0.01,b=10,intercept=no,departure=" +
+                         departure,
+                     {.dim = kFeatures}))
+          .value();
+  RandomStream random({9, 0}, 1);
+  std::uint64_t event = 0;
+  for (int round = 0; round < 60; ++round) {
+    for (UserId user = 0; user < 10; ++user) {
+      const std::vector<double> arm = RandomVector(random, kFeatures);
+      const EventKey key{1, ++event};
+      const Decision decision = policy->Choose(user, {arm, kFeatures}, key);
+      const double liking = user == 0 ? 1.3 : user == 1 ? 0.7 : 1;
+      policy->Learn(decision, liking * arm[0] + 0.5 * random.Normal(), key);
+    }
+  }
+  EXPECT_EQ(policy->model_count(), 1U);
+  const std::vector<double> feature = {1, 0, 0};
+  return {policy->Choose(0, {feature, kFeatures}, {1, 0}).mean,
+          policy->Choose(1, {feature, kFeatures}, {1, 0}).mean};
+}
+
+TEST(DepartureTest, UsersOfOneModelAreToldApart) {
+  const auto [more, less] = Expected("learned");
+  EXPECT_GT(more, 1.1);
+  EXPECT_LT(less, 0.95);
+  const auto [same, again] = Expected("none");
+  EXPECT_NEAR(same, again, 0.01);
+}
+
+}  // namespace
+}  // namespace codband
