@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kPriorWeight = 4;         // observations
 constexpr double kSignalShare = 0.75;      // of the rewards' variance, before anything is known
+constexpr double kLeastNoise = 1e-6;       // of the rewards' variance
+constexpr double kLeastClickNoise = 0.5;   // the same of clicks, which no model foresees
 constexpr double kInterceptShare = 0.1;    // how far apart intercepts are, in the same unit
 constexpr double kSmallestSquare = 1e-30;  // of rewards that are not all but zero
 constexpr double kIntercept = 1e-3;        // how little the common intercept is held to 0
@@ -50,7 +52,7 @@ PriorLearner::PriorLearner(std::size_t dim, bool intercept, double start_precisi
       factor_(dim, 1),
       weighted_(dim) {}
 
-bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, double r,
+bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
                            LinearPrior& prior) {
   ++count_;
   if (count_ < next_) return false;
@@ -59,14 +61,14 @@ bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, dou
     Start(x, r, prior);
   } else {
     next_ = count_ + std::min(kLongest, std::max(kPerModel * pool.size(), count_ / kGrowth));
-    Learn(pool, prior);
+    Learn(pool, clicks, prior);
   }
   return true;
 }
 
-void PriorLearner::Relearn(const ModelPool& pool, LinearPrior& prior) {
+void PriorLearner::Relearn(const ModelPool& pool, bool clicks, LinearPrior& prior) {
   if (pool.size() > 0) {
-    Learn(pool, prior);
+    Learn(pool, clicks, prior);
     return;
   }
   count_ = 0;
@@ -84,7 +86,7 @@ void PriorLearner::Start(std::span<const double> x, double r, LinearPrior& prior
   if (intercept_) prior.precision.back() = 1 / (kInterceptShare * scale);
 }
 
-void PriorLearner::Learn(const ModelPool& pool, LinearPrior& prior) {
+void PriorLearner::Learn(const ModelPool& pool, bool clicks, LinearPrior& prior) {
   CODBAND_DCHECK(prior.dim() == dim_);
   const std::size_t features = dim_ - (intercept_ ? 1 : 0);
   // The rewards' variance and the features' size, from the sums in the pool: what is forgotten
@@ -149,7 +151,7 @@ void PriorLearner::Learn(const ModelPool& pool, LinearPrior& prior) {
 
   prior.noise_variance = std::max((residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (observations - determined[0] - determined[1] + kPriorWeight),
-                                  1e-6 * scale);
+                                  (clicks ? kLeastClickNoise : kLeastNoise) * scale);
   std::ranges::fill(prior.precision,
                     (determined[0] + kPriorWeight) /
                         (distance[0] + kPriorWeight * kSignalShare * scale / feature_size));

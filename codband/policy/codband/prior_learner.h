@@ -33,17 +33,19 @@ class PriorLearner {
 
   // An observation is about to come to the pool. Returns whether it was time to learn the prior
   // anew: then `prior`, which the models of the pool have, has changed, and the pool is to follow.
-  bool Observe(const ModelPool& pool, std::span<const double> x, double r, LinearPrior& prior);
+  // `clicks`: all rewards so far are 0 or 1.
+  bool Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
+               LinearPrior& prior);
 
   // The same out of turn, because users have left the pool. If nobody is left it starts over.
-  void Relearn(const ModelPool& pool, LinearPrior& prior);
+  void Relearn(const ModelPool& pool, bool clicks, LinearPrior& prior);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
  private:
   void Start(std::span<const double> x, double r, LinearPrior& prior) const;
-  void Learn(const ModelPool& pool, LinearPrior& prior);
+  void Learn(const ModelPool& pool, bool clicks, LinearPrior& prior);
 
   std::size_t dim_;
   bool intercept_;

@@ -59,7 +59,7 @@ struct World {
     ModelPool pool = Pool(prior);
     PriorLearner learner(dim(), intercept, 0, 0);
     for (int i = 0; i < rounds; ++i) {
-      learner.Relearn(pool, prior);
+      learner.Relearn(pool, false, prior);
       pool.SetPrior(prior);
     }
     return prior;
@@ -111,7 +111,7 @@ LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
   ModelPool pool(prior);
   PriorLearner learner(world.dim(), world.intercept, 0, 0);
   world.ForEach([&](std::size_t k, std::span<const double> x, double r) {
-    if (learner.Observe(pool, x, r, prior)) {
+    if (learner.Observe(pool, x, r, false, prior)) {
       pool.SetPrior(prior);
       if (learned != nullptr) ++*learned;
     }
@@ -150,19 +150,19 @@ TEST(PriorLearnerTest, FirstRewardGivesTheScale) {
   const ModelPool pool(prior);
   const std::vector<double> x = {3, 4, 1};
   PriorLearner from_reward(3, true, 0, 0);
-  EXPECT_TRUE(from_reward.Observe(pool, x, -2, prior));
+  EXPECT_TRUE(from_reward.Observe(pool, x, -2, false, prior));
   // A quarter of r² = 4 is noise; |x|² = 25 without the intercept.
   EXPECT_NEAR(prior.noise_variance, 1, 1e-12);
   EXPECT_NEAR(prior.precision[0], 25 / 3.0, 1e-12);
   EXPECT_EQ(prior.precision[1], prior.precision[0]);
   EXPECT_NEAR(prior.precision[2], 1 / 0.4, 1e-12);
   PriorLearner given(3, true, 7, 0.5);
-  EXPECT_TRUE(given.Observe(pool, x, -2, prior));
+  EXPECT_TRUE(given.Observe(pool, x, -2, false, prior));
   EXPECT_EQ(prior.noise_variance, 0.25);
   EXPECT_EQ(prior.precision[0], 7);
   // Not again until there is more to learn from.
-  for (int i = 0; i < 6; ++i) EXPECT_FALSE(given.Observe(pool, x, -2, prior));
-  EXPECT_TRUE(given.Observe(pool, x, -2, prior));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(given.Observe(pool, x, -2, false, prior));
+  EXPECT_TRUE(given.Observe(pool, x, -2, false, prior));
 }
 
 void ExpectUsable(const LinearPrior& prior) {
@@ -183,7 +183,7 @@ TEST(PriorLearnerTest, RewardsOrFeaturesOfNothingButZerosDoNoHarm) {
         ModelPool pool(prior);
         PriorLearner learner(3, intercept, 0, 0);
         for (int i = 0; i < 300; ++i) {
-          if (learner.Observe(pool, x, reward, prior)) pool.SetPrior(prior);
+          if (learner.Observe(pool, x, reward, false, prior)) pool.SetPrior(prior);
           ExpectUsable(prior);
           if (i == 0) pool.AddPeriods(pool.Create(), 1, SufficientStats(3));
           pool.Observe(pool.model(0).id, x, reward);
@@ -200,10 +200,10 @@ TEST(PriorLearnerTest, EmptiedPoolStartsOver) {
   const ModelPool pool(prior);
   PriorLearner learner(2, false, 0, 0);
   const std::vector<double> x = {1, 0};
-  EXPECT_TRUE(learner.Observe(pool, x, 1, prior));
-  EXPECT_FALSE(learner.Observe(pool, x, 1, prior));
-  learner.Relearn(pool, prior);
-  EXPECT_TRUE(learner.Observe(pool, x, 10, prior));
+  EXPECT_TRUE(learner.Observe(pool, x, 1, false, prior));
+  EXPECT_FALSE(learner.Observe(pool, x, 1, false, prior));
+  learner.Relearn(pool, false, prior);
+  EXPECT_TRUE(learner.Observe(pool, x, 10, false, prior));
   EXPECT_NEAR(prior.noise_variance, 25, 1e-12);
 }
 
@@ -212,7 +212,7 @@ TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
   const ModelPool pool(prior);
   PriorLearner learner(2, false, 0, 0);
   const std::vector<double> x = {1, 0};
-  for (int i = 0; i < 5; ++i) learner.Observe(pool, x, 1, prior);
+  for (int i = 0; i < 5; ++i) learner.Observe(pool, x, 1, false, prior);
   ByteWriter out;
   learner.Save(out);
   ByteReader in(out.bytes());
@@ -222,7 +222,8 @@ TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
   ASSERT_TRUE(in.ok());
   for (int i = 0; i < 40; ++i) {
     LinearPrior other = prior;
-    EXPECT_EQ(learner.Observe(pool, x, 1, prior), restored.Observe(pool, x, 1, other)) << i;
+    EXPECT_EQ(learner.Observe(pool, x, 1, false, prior), restored.Observe(pool, x, 1, false, other))
+        << i;
   }
 }
 
