@@ -1,6 +1,7 @@
 // Any bytes in the log, among the pending decisions and their deadlines are refused or understood,
 // never a crash; what was understood is written as it was read, and can be learned or is refused.
 // The first byte says which table the rest is from.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -38,8 +39,9 @@ void ReadPending(std::string_view bytes) {
 }
 
 void ReadDeadline(std::string_view bytes) {
-  const auto deadline = Deadline::FromKey(bytes);
-  if (deadline.ok() && deadline.value().Key() != bytes) std::abort();
+  const std::size_t key_size = std::min<std::size_t>(bytes.size(), 16);
+  const auto deadline = Deadline::Decode(bytes.substr(0, key_size), bytes.substr(key_size));
+  if (deadline.ok() && deadline.value().Key() + deadline.value().Encode() != bytes) std::abort();
 }
 
 void ReadIdentity(std::string_view bytes) {

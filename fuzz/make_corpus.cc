@@ -42,7 +42,8 @@ void WriteLog(const std::filesystem::path& to) {
   Write(to / "waiting", tagged('\1', pending.Encode()));
   pending.state = PendingDecision::State::kRewarded;
   Write(to / "rewarded", tagged('\1', pending.Encode()));
-  Write(to / "deadline", tagged('\2', Deadline{.time_ms = 6, .event_id = "e1"}.Key()));
+  const Deadline deadline{.time_ms = 6, .number = 1, .event_ids = {"e1", "e2"}};
+  Write(to / "deadline", tagged('\2', deadline.Key() + deadline.Encode()));
   Write(to / "identity",
         tagged('\3', Identity{.dim = kDim, .created_ms = 4, .version = "0.1.0"}.Encode()));
 }
