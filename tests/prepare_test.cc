@@ -453,6 +453,43 @@ TEST_F(PrepareTest, YahooLogIsReplayedWithoutBias) {
   EXPECT_NE(mixed.err.find("--order = 'interleaved', expected recorded"), std::string::npos);
 }
 
+// All articles but 103 have next to no features, so that a policy that follows uncertainty alone
+// takes that one forever.
+TEST_F(PrepareTest, ConstantChoiceHasTheClickRateThatTheYahooLogHasForIt) {
+  std::string log;
+  int shown = 0;
+  int clicked = 0;
+  int clicks = 0;
+  for (int visit = 0; visit < 600; ++visit) {
+    const int displayed = 101 + visit * 7919 % 5;
+    const bool click = visit * visit % 11 < (displayed == 103 ? 4 : 1);
+    clicks += click ? 1 : 0;
+    shown += displayed == 103 ? 1 : 0;
+    clicked += displayed == 103 && click ? 1 : 0;
+    log += fmt::format("{} {} {} |user 2:0.{} 3:0.1 4:0.2 5:0.3 6:0.4 1:1.000000",
+                       1'241'160'900 + visit, displayed, click ? 1 : 0, 1 + visit % 3);
+    for (int article = 101; article <= 105; ++article) {
+      const char* const value = article == 103 ? "1.000000" : "0.000001";
+      log += fmt::format(" |{0} 2:{1} 3:{1} 4:{1} 5:{1} 6:{1} 1:{1}", article, value);
+    }
+    log += "\n";
+  }
+  Write("ydata-fp-td-clicks-v1_0.20090501", log);
+  ASSERT_EQ(Prepare("yahoo --groups 3 --candidates 0").exit_code, 0);
+  const Outcome outcome =
+      Run("replay results/a --policies linucb:alpha=1000 --seeds 2 --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json policy = Json::parse(outcome.out)["policies"][0];
+  ASSERT_EQ(shown, 120);
+  for (std::size_t run = 0; run < 2; ++run) {
+    EXPECT_EQ(policy["matched"]["runs"][run], shown);
+    EXPECT_EQ(policy["reward"]["runs"][run], clicked);
+    EXPECT_NEAR(policy["ctr"]["runs"][run].get<double>(), clicked / 120.0, 1e-12);
+    EXPECT_NEAR(policy["relative_ctr"]["runs"][run].get<double>(),
+                (clicked / 120.0) / (clicks / 600.0), 1e-9);
+  }
+}
+
 TEST_F(PrepareTest, MissingFilesAreNamedWithTheirSource) {
   ExpectRefused(Prepare("lastfm"), {"in/tags.dat is missing", "hetrec2011-lastfm-2k.zip"});
   ExpectRefused(Prepare("delicious"), {"in/tags.dat is missing", "hetrec2011-delicious-2k.zip"});
