@@ -3,22 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cmath>
 #include <map>
-#include <numeric>
-#include <random>
 #include <stdexcept>
 #include <unordered_set>
 
 #include "codband/base/clock.h"
 #include "codband/base/version.h"
-#include "codband/engine/catalogue.h"
-#include "codband/engine/committer.h"
-#include "codband/engine/learner.h"
-#include "codband/engine/left_right.h"
-#include "codband/engine/records.h"
+#include "codband/engine/local_engine.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/registry.h"
 
@@ -26,70 +18,10 @@ namespace codband {
 namespace {
 
 constexpr std::size_t kDefaultDim = 32;
-constexpr std::size_t kDefaultTopOfCatalogue = 100;
 constexpr std::size_t kTaggedItems = 100;  // of a model, whose tags are counted
 constexpr std::int64_t kHourMs = 3'600'000;
 
-class LocalEngine final : public Engine {
- public:
-  LocalEngine(std::unique_ptr<Store> store, const EngineOptions& options, std::size_t dim)
-      : store_(std::move(store)),
-        options_(options),
-        dim_(dim),
-        catalogue_(Catalogue(dim), Catalogue(dim)) {}
-  ~LocalEngine() override {
-    if (committer_ != nullptr) committer_->Stop();
-    if (learner_ != nullptr) learner_->Stop();
-  }
-
-  Status Start(std::function<void(const FinishedDecision&)> on_finished);
-
-  void Rank(RankRequest request, Done<Result<RankReply>> done) override;
-  void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) override;
-  void Activate(std::string event_id, Done<Status> done) override;
-  void PutItems(std::vector<Item> items, Done<Status> done) override;
-  void DeleteItem(std::string id, Done<Status> done) override;
-  Result<Item> GetItem(const std::string& id) const override;
-  void Forget(std::string user, Done<Status> done) override;
-  Result<UserReport> GetUser(const std::string& user) override;
-  Status VisitUsers(const std::function<bool(const UserReport&)>& visit) override;
-  std::vector<ModelReport> Models(std::size_t top) override;
-  Result<ModelReport> GetModel(ModelId id, std::size_t top) override;
-  std::vector<Change> RecentChanges(std::size_t most) override;
-  EngineStats Stats() override;
-  std::size_t dim() const override { return dim_; }
-  Status Checkpoint() override;
-  Status Backup(const std::filesystem::path& directory) override;
-  Status Check() override;
-
- private:
-  Status CheckAll();
-
-  // The actions on offer, with their features row after row.
-  struct Offer {
-    std::vector<std::string_view> ids;                    // of the request or the catalogue
-    std::vector<double> gathered;                         // unless the catalogue's own can be used
-    std::vector<const std::vector<NamedFeature>*> named;  // nullptr: given as numbers
-    ArmsView arms;
-    bool whole_catalogue = false;
-  };
-
-  Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, Offer& offer) const;
-  RankReply MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking) const;
-  Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
-                      const Learned& learned) const;
-  PendingDecision MakePending(RankRequest& request, const Offer& offer, Ranking& ranking) const;
-  ModelReport Describe(ModelDescription model, double all_periods, std::size_t top) const;
-  UserReport Describe(UserId id, const Person& person, const Learned& learned) const;
-
-  std::unique_ptr<Store> store_;
-  EngineOptions options_;
-  std::size_t dim_;
-  LeftRight<Catalogue> catalogue_;
-  std::unique_ptr<Learner> learner_;
-  std::unique_ptr<Committer> committer_;
-  std::atomic<std::uint64_t> ranks_{0};
-};
+}  // namespace
 
 Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finished) {
   auto learner = Learner::Open(*store_, options_, dim_);
@@ -123,242 +55,6 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   // From the first decision on, the directory says which policy it is of.
   return learner_->has_checkpoint() ? Status() : learner_->Checkpoint();
 }
-
-// A random name for an event: uniqueness is all that is asked of it.
-std::string NewEventId() {
-  thread_local std::random_device device;
-  const auto word = [&] { return static_cast<std::uint32_t>(device()); };
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", word(), word(), word(), word());
-}
-
-// A table of hashes with room to spare: most places are found empty or filled at the first look.
-Status CheckNoneTwice(const std::vector<Candidate>& candidates) {
-  thread_local std::vector<std::uint32_t> places;  // 0: empty, else index + 1
-  const std::size_t size = std::bit_ceil(4 * candidates.size());
-  places.assign(size, 0);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const std::string& id = candidates[i].id;
-    std::size_t place = HashEvent(id) & (size - 1);
-    for (; places[place] != 0; place = (place + 1) & (size - 1)) {
-      if (candidates[places[place] - 1].id == id) {
-        return Status::InvalidArgument(fmt::format("actions: '{}' is there twice", id));
-      }
-    }
-    places[place] = static_cast<std::uint32_t>(i + 1);
-  }
-  return {};
-}
-
-Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
-                              Offer& offer) const {
-  const std::unordered_set<std::string_view> excluded(request.excluded.begin(),
-                                                      request.excluded.end());
-  const auto nothing = [&] {
-    return Status::InvalidArgument(
-        request.candidates.empty() && catalogue.size() == 0
-            ? "actions: none given and the catalogue is empty; give some, or PUT /v1/items/{id}"
-            : "excludedActions: excludes every action, expected at least one to be left");
-  };
-  if (request.candidates.empty()) {
-    offer.whole_catalogue = true;
-    const bool some_left_out = std::ranges::any_of(
-        excluded, [&](std::string_view id) { return catalogue.Find(id) != nullptr; });
-    offer.ids.reserve(catalogue.size());
-    for (std::size_t i = 0; i < catalogue.size(); ++i) {
-      const Item& item = catalogue.item(i);
-      if (some_left_out) {
-        if (excluded.contains(item.id)) continue;
-        offer.gathered.insert(offer.gathered.end(), item.features.begin(), item.features.end());
-      }
-      offer.ids.push_back(item.id);
-      offer.named.push_back(item.named.empty() ? nullptr : &item.named);
-    }
-    offer.arms =
-        some_left_out ? ArmsView{.features = offer.gathered, .dim = dim_} : catalogue.arms();
-    return offer.ids.empty() ? nothing() : Status();
-  }
-  CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates));
-  offer.ids.reserve(request.candidates.size());
-  offer.named.reserve(request.candidates.size());
-  offer.gathered.reserve(request.candidates.size() * dim_);
-  for (std::size_t i = 0; i < request.candidates.size(); ++i) {
-    const Candidate& candidate = request.candidates[i];
-    const auto field = [&](std::string_view name) {
-      return fmt::format("actions[{}].{}", i, name);
-    };
-    if (candidate.id.empty()) CODBAND_RETURN_IF_ERROR(CheckId(field("id"), candidate.id));
-    if (!excluded.empty() && excluded.contains(candidate.id)) continue;
-    if (candidate.features.empty()) {
-      const Item* item = catalogue.Find(candidate.id);
-      if (item == nullptr) {
-        return Status::InvalidArgument(
-            fmt::format("{}: '{}' is not in the catalogue; give its features, or PUT /v1/items/{}",
-                        field("id"), candidate.id, candidate.id));
-      }
-      offer.gathered.insert(offer.gathered.end(), item->features.begin(), item->features.end());
-      offer.named.push_back(item->named.empty() ? nullptr : &item->named);
-    } else {
-      CODBAND_RETURN_IF_ERROR(CheckId(field("id"), candidate.id));
-      CODBAND_RETURN_IF_ERROR(CheckFeatures(field("features"), candidate.features, dim_));
-      offer.gathered.insert(offer.gathered.end(), candidate.features.begin(),
-                            candidate.features.end());
-      offer.named.push_back(candidate.named.empty() ? nullptr : &candidate.named);
-    }
-    offer.ids.push_back(candidate.id);
-  }
-  offer.arms = {.features = offer.gathered, .dim = dim_};
-  return offer.ids.empty() ? nothing() : Status();
-}
-
-void LocalEngine::Rank(RankRequest request, Done<Result<RankReply>> done) {
-  if (const Status status = CheckId("userId", request.user); !status.ok()) return done(status);
-  const bool known_id = !request.event_id.empty();
-  if (!known_id) request.event_id = NewEventId();
-  if (const Status status = CheckId("eventId", request.event_id); !status.ok()) {
-    return done(status);
-  }
-  thread_local Ranking ranking;
-  Offer offer;
-  RankReply reply;
-  PendingDecision pending;
-  try {
-    const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
-      CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, offer));
-      learner_->Read([&](const Learned& learned) {
-        learned.policy->Rank(HashUser(request.user), offer.arms,
-                             {.seed = options_.seed, .event = HashEvent(request.event_id)},
-                             options_.exploration_floor, ranking);
-        reply = MakeReply(request, offer, ranking);
-        if (request.explain) reply.explanation = Explain(request, offer, ranking, learned);
-      });
-      pending = MakePending(request, offer, ranking);
-      return {};
-    });
-    if (!status.ok()) return done(status);
-  } catch (const std::exception& error) {
-    // A record that could not be read from disk, or an invariant that does not hold.
-    return done(Status::IoError(error.what()));
-  }
-  ++ranks_;
-  committer_->Submit(Committer::RankCommand{
-      .event_id = std::move(request.event_id),
-      .known_id = known_id,
-      .deadline_ms = pending.deadline_ms,
-      .pending = pending.Encode(),
-      .done = [done = std::move(done), reply = std::move(reply)](const Status& status) mutable {
-        if (!status.ok()) return done(status);
-        done(std::move(reply));
-      }});
-}
-
-RankReply LocalEngine::MakeReply(const RankRequest& request, const Offer& offer,
-                                 const Ranking& ranking) const {
-  const std::uint32_t chosen = ranking.decision.arm;
-  thread_local std::vector<std::uint32_t> order;
-  order.resize(offer.ids.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::size_t count = order.size();
-  if (request.top_k > 0) {
-    count = std::min(count, request.top_k);
-  } else if (offer.whole_catalogue) {
-    count = std::min(count, kDefaultTopOfCatalogue);
-  }
-  const auto better = [&](std::uint32_t a, std::uint32_t b) {
-    if ((a == chosen) != (b == chosen)) return a == chosen;
-    const double score_a = ranking.arms[a].score;
-    const double score_b = ranking.arms[b].score;
-    return score_a != score_b ? score_a > score_b : a < b;
-  };
-  // Selecting first is for a few of many; a heap is slow where all are asked for.
-  const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
-  if (count < order.size()) std::ranges::nth_element(order, end, better);
-  std::ranges::sort(order.begin(), end, better);
-  RankReply reply{
-      .event_id = request.event_id,
-      .reward_action_id = std::string(offer.ids[options_.mode == Mode::kOnline ? chosen : 0]),
-      .ranking = {},
-      .model = ranking.decision.model,
-      .explanation = {}};
-  reply.ranking.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Ranking::Arm& arm = ranking.arms[order[i]];
-    reply.ranking.push_back({.id = std::string(offer.ids[order[i]]),
-                             .probability = arm.probability,
-                             .score = arm.score,
-                             .mean = arm.mean,
-                             .width = arm.width});
-  }
-  return reply;
-}
-
-Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
-                                 const Ranking& ranking, const Learned& learned) const {
-  Explanation out{.contributions = {}, .intercept = ranking.intercept, .last_change_ms = {}};
-  const std::uint32_t shown = options_.mode == Mode::kOnline ? ranking.decision.arm : 0;
-  if (!ranking.theta.empty()) {
-    if (offer.named[shown] != nullptr) {
-      for (const NamedFeature& feature : *offer.named[shown]) {
-        const HashedPlace place = PlaceOf(feature.name, dim_);
-        out.contributions.push_back(
-            {feature.name, ranking.theta[place.index] * (place.sign * feature.value)});
-      }
-    } else {
-      const std::span<const double> x = offer.arms.arm(shown);
-      for (std::size_t i = 0; i < dim_; ++i) {
-        out.contributions.push_back({fmt::format("{}", i), ranking.theta[i] * x[i]});
-      }
-    }
-    std::ranges::stable_sort(out.contributions, std::greater<>(),
-                             [](const auto& each) { return std::abs(each.value); });
-  }
-  for (const ModelDescription& model : learned.policy->DescribeModels()) {
-    if (model.id != ranking.decision.model) continue;
-    out.group_users = model.users;
-    out.group_observations = model.observations;
-  }
-  std::optional<Person> scratch;
-  const Person* person = learned.people.Peek(HashUser(request.user), scratch);
-  if (person != nullptr && !person->moves.empty()) {
-    out.last_change_ms = person->moves.back().time_ms;
-  }
-  return out;
-}
-
-PendingDecision LocalEngine::MakePending(RankRequest& request, const Offer& offer,
-                                         Ranking& ranking) const {
-  Decision& decision = ranking.decision;
-  if (options_.mode != Mode::kOnline) {
-    decision.arm = 0;
-    const Ranking::Arm& baseline = ranking.arms[0];
-    decision.mean = baseline.mean;
-    decision.width = baseline.width;
-    decision.score = baseline.score;
-    decision.propensity = 1;  // it is always the one that is shown
-    const std::span<const double> x = offer.arms.arm(0);
-    decision.features.assign(x.begin(), x.end());
-  }
-  const std::int64_t now_ms = options_.now_ms();
-  PendingDecision pending{.state = request.defer_activation ? PendingDecision::State::kDeferred
-                                                            : PendingDecision::State::kWaiting,
-                          .time_ms = now_ms,
-                          .deadline_ms = now_ms + options_.reward_wait_ms,
-                          .learn = options_.mode != Mode::kLoggingOnly,
-                          .user = request.user,
-                          .decision = decision,
-                          .context = {},
-                          .candidates = {}};
-  if (!options_.keep_candidates) return pending;
-  pending.context = std::move(request.context);
-  for (std::size_t i = 0; i < offer.ids.size(); ++i) {
-    const std::span<const double> x = offer.arms.arm(i);
-    const double probability = options_.mode == Mode::kOnline ? ranking.arms[i].probability
-                               : i == 0                       ? 1
-                                                              : 0;
-    pending.candidates.push_back({std::string(offer.ids[i]), probability, {x.begin(), x.end()}});
-  }
-  return pending;
-}
-
 void LocalEngine::Reward(std::string event_id, double value, Done<Result<RewardReply>> done) {
   if (!(std::abs(value) <= kLargestNumber)) {
     return done(Status::InvalidArgument(
@@ -675,8 +371,6 @@ Result<std::size_t> FindDimension(Store& store, const EngineOptions& options) {
   CODBAND_RETURN_IF_ERROR(store.Write(batch, true));
   return std::size_t{identity.dim};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Open(
     std::unique_ptr<Store> store, const EngineOptions& given,

@@ -19,8 +19,6 @@ namespace {
 // one a feature if that is more. Later each time it has grown by half.
 constexpr std::size_t kYoung = 16;
 
-constexpr double kLeastChance = 1e-3;  // of a click
-
 // With this chance on one model a user is taken to be there.
 constexpr double kSure = 0.9;
 
@@ -284,9 +282,7 @@ void CoDBand::Review(UserId id, UserRecord& user, EventKey key) {
   }
 }
 
-// How far the Gaussian likelihood of a period is to be trusted: as an exponent of it. A rare click
-// is far more surprising to a Gaussian than its chance says, so that users would be told apart by
-// luck; the exponent makes a click of average chance as surprising as it is.
+// The exponent of a period's likelihood. All of the pool's rewards say how frequent clicks are.
 double CoDBand::LikelihoodTrust() const {
   if (!bayes() || !noise_.clicks()) return 1;
   double clicks = 0;
@@ -296,9 +292,7 @@ double CoDBand::LikelihoodTrust() const {
     clicks += stats.q();
     observations += static_cast<double>(stats.m());
   }
-  const double chance = std::clamp(clicks / observations, kLeastChance, 1 - kLeastChance);
-  // Of a click: (1 - p)² / 2p(1 - p) nats for the Gaussian, -ln p in truth.
-  return std::min(1.0, -2 * chance * std::log(chance) / (1 - chance));
+  return RewardNoise::TrustInGaussian(clicks / observations);
 }
 
 // The collapsed Gibbs sampler (Algorithm 2). Staying costs nothing; only a move touches the pool.

@@ -28,8 +28,18 @@ class RewardNoise {
     return -0.5 * (residual * residual / variance + std::log(2 * std::numbers::pi * variance));
   }
 
+  // How far a Gaussian likelihood of clicks is to be trusted, as an exponent of it, where a click
+  // has this chance on average. A rare one is far more surprising to a Gaussian with the variance
+  // of clicks, (1 - p)² / 2p(1 - p) nats, than its chance says, -ln p: users would be told apart by
+  // luck. The exponent makes it as surprising as it is, and no more than that.
+  static double TrustInGaussian(double chance) {
+    const double p = std::clamp(chance, kRarest, 1 - kRarest);
+    return std::min(1.0, -2 * p * std::log(p) / (1 - p));
+  }
+
  private:
   static constexpr double kLeastChance = 0.02;
+  static constexpr double kRarest = 1e-3;
 
   bool clicks_ = true;
 };

@@ -44,5 +44,15 @@ TEST(RewardNoiseTest, ClicksAreNeverQuiteCertain) {
   }
 }
 
+TEST(RewardNoiseTest, RareClickIsAsSurprisingAsItsChanceSays) {
+  for (const double p : {0.01, 0.05, 0.2}) {
+    const double gaussian = (1 - p) * (1 - p) / (2 * p * (1 - p));
+    EXPECT_NEAR(RewardNoise::TrustInGaussian(p) * gaussian, -std::log(p), 1e-12) << p;
+  }
+  EXPECT_EQ(RewardNoise::TrustInGaussian(0.5), 1);
+  EXPECT_EQ(RewardNoise::TrustInGaussian(1), 1);
+  EXPECT_GT(RewardNoise::TrustInGaussian(0), 0);
+}
+
 }  // namespace
 }  // namespace codband

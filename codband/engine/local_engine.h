@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codband/engine/catalogue.h"
+#include "codband/engine/committer.h"
+#include "codband/engine/engine.h"
+#include "codband/engine/learner.h"
+#include "codband/engine/left_right.h"
+#include "codband/engine/records.h"
+
+namespace codband {
+
+// The engine in this process. Ranking is in ranking.cc, everything else in engine.cc.
+class LocalEngine final : public Engine {
+ public:
+  LocalEngine(std::unique_ptr<Store> store, const EngineOptions& options, std::size_t dim)
+      : store_(std::move(store)),
+        options_(options),
+        dim_(dim),
+        catalogue_(Catalogue(dim), Catalogue(dim)) {}
+  ~LocalEngine() override {
+    if (committer_ != nullptr) committer_->Stop();
+    if (learner_ != nullptr) learner_->Stop();
+  }
+
+  Status Start(std::function<void(const FinishedDecision&)> on_finished);
+
+  void Rank(RankRequest request, Done<Result<RankReply>> done) override;
+  void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) override;
+  void Activate(std::string event_id, Done<Status> done) override;
+  void PutItems(std::vector<Item> items, Done<Status> done) override;
+  void DeleteItem(std::string id, Done<Status> done) override;
+  Result<Item> GetItem(const std::string& id) const override;
+  void Forget(std::string user, Done<Status> done) override;
+  Result<UserReport> GetUser(const std::string& user) override;
+  Status VisitUsers(const std::function<bool(const UserReport&)>& visit) override;
+  std::vector<ModelReport> Models(std::size_t top) override;
+  Result<ModelReport> GetModel(ModelId id, std::size_t top) override;
+  std::vector<Change> RecentChanges(std::size_t most) override;
+  EngineStats Stats() override;
+  std::size_t dim() const override { return dim_; }
+  Status Checkpoint() override;
+  Status Backup(const std::filesystem::path& directory) override;
+  Status Check() override;
+
+ private:
+  Status CheckAll();
+
+  // The actions on offer, with their features row after row.
+  struct Offer {
+    std::vector<std::string_view> ids;                    // of the request or the catalogue
+    std::vector<double> gathered;                         // unless the catalogue's own can be used
+    std::vector<const std::vector<NamedFeature>*> named;  // nullptr: given as numbers
+    ArmsView arms;
+    bool whole_catalogue = false;
+  };
+
+  Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, Offer& offer) const;
+  RankReply MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking) const;
+  Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
+                      const Learned& learned) const;
+  PendingDecision MakePending(RankRequest& request, const Offer& offer, Ranking& ranking) const;
+  ModelReport Describe(ModelDescription model, double all_periods, std::size_t top) const;
+  UserReport Describe(UserId id, const Person& person, const Learned& learned) const;
+
+  std::unique_ptr<Store> store_;
+  EngineOptions options_;
+  std::size_t dim_;
+  LeftRight<Catalogue> catalogue_;
+  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<Committer> committer_;
+  std::atomic<std::uint64_t> ranks_{0};
+};
+
+}  // namespace codband
