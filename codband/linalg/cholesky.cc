@@ -27,6 +27,52 @@ double SumOfSquares(std::span<const double> v) {
   return sum;
 }
 
+// Several right-hand sides at a time, in `kWide` times four lanes, and `count` columns of the
+// factor at a time: each entry is loaded and stored once for all of them, and the columns are taken
+// out of it in their order.
+constexpr std::size_t kWide = 2;
+
+template <std::size_t count>
+inline __attribute__((always_inline)) void SolveColumns(const double* lower,
+                                                        const double* inverse_diagonal,
+                                                        std::size_t d, std::size_t first, Lanes* x,
+                                                        Lanes* sums) {
+  const double* columns[count];  // by row
+  for (std::size_t k = 0; k < count; ++k) {
+    columns[k] = lower + PackedColumn(d, first + k) - (first + k);
+  }
+  Lanes solved[count][kWide];
+  for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t w = 0; w < kWide; ++w) {
+      Lanes rest = x[(first + k) * kWide + w];
+      for (std::size_t j = 0; j < k; ++j) rest -= solved[j][w] * columns[j][first + k];
+      solved[k][w] = rest * inverse_diagonal[first + k];
+      sums[w] += solved[k][w] * solved[k][w];
+    }
+  }
+  for (std::size_t i = first + count; i < d; ++i) {
+    for (std::size_t w = 0; w < kWide; ++w) {
+      Lanes rest = x[i * kWide + w];
+      for (std::size_t k = 0; k < count; ++k) rest -= solved[k][w] * columns[k][i];
+      x[i * kWide + w] = rest;
+    }
+  }
+}
+
+// Takes L_ij x_i for all i > j out of x_j, for `count` lanes of right-hand sides; `stride` lanes
+// are in a row.
+template <std::size_t count>
+inline __attribute__((always_inline)) void SubtractRows(const double* column, std::size_t d,
+                                                        std::size_t j, std::size_t stride,
+                                                        Lanes* x) {
+  Lanes rest[count];
+  for (std::size_t w = 0; w < count; ++w) rest[w] = x[j * stride + w];
+  for (std::size_t i = j + 1; i < d; ++i) {
+    for (std::size_t w = 0; w < count; ++w) rest[w] -= column[i] * x[i * stride + w];
+  }
+  for (std::size_t w = 0; w < count; ++w) x[j * stride + w] = rest[w];
+}
+
 }  // namespace
 
 CholeskyFactor::CholeskyFactor(std::size_t dim, double diagonal)
@@ -142,24 +188,43 @@ double CholeskyFactor::InverseQuadratic(std::span<const double> x) const {
 CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const double> rows,
                                                              std::span<double> out) const {
   CODBAND_DCHECK(rows.size() == out.size() * dim());
+  constexpr std::size_t kTogether = kWide * kLanes;
+  constexpr std::size_t kColumns = 4;
   const std::size_t d = dim();
-  std::array<double, kMaxDimension * kLanes> buffer;
+  std::array<double, kMaxDimension * kTogether> buffer;
   Lanes* const x = AsLanes(buffer.data());
-  for (std::size_t first = 0; first < out.size(); first += kLanes) {
-    const std::size_t used = std::min(kLanes, out.size() - first);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::size_t first = 0; first < out.size(); first += kTogether) {
+    const std::size_t used = std::min(kTogether, out.size() - first);
+    for (std::size_t lane = 0; lane < kTogether; ++lane) {
       // Lanes without a row of their own repeat the last one.
       const double* row = rows.data() + (first + std::min(lane, used - 1)) * d;
-      for (std::size_t i = 0; i < d; ++i) x[i][lane] = row[i];
+      for (std::size_t i = 0; i < d; ++i) buffer[i * kTogether + lane] = row[i];
     }
-    Lanes sum = {};
-    for (std::size_t j = 0; j < d; ++j) {
-      const double* lower = lower_.data() + PackedColumn(d, j);
-      const Lanes solved = x[j] * inverse_diagonal_[j];
-      for (std::size_t i = j + 1; i < d; ++i) x[i] += -solved * lower[i - j];
-      sum += solved * solved;
+    Lanes sums[kWide] = {};
+    std::size_t j = 0;
+    for (; j + kColumns <= d; j += kColumns) {
+      SolveColumns<kColumns>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
     }
-    for (std::size_t lane = 0; lane < used; ++lane) out[first + lane] = sum[lane];
+    for (; j < d; ++j) SolveColumns<1>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      out[first + lane] = sums[lane / kLanes][lane % kLanes];
+    }
+  }
+}
+
+CODBAND_VECTOR_CLONES void CholeskyFactor::SolveTransposedColumns(std::span<double> x) const {
+  const std::size_t d = dim();
+  const std::size_t lanes = x.size() / d / kLanes;  // in a row
+  CODBAND_DCHECK(x.size() == d * lanes * kLanes);
+  Lanes* const rows = AsLanes(x.data());
+  for (std::size_t j = d; j-- > 0;) {
+    const double* const column = Column(j).data() - j;  // by row
+    std::size_t first = 0;
+    for (; first + kWide <= lanes; first += kWide) {
+      SubtractRows<kWide>(column, d, j, lanes, rows + first);
+    }
+    for (; first < lanes; ++first) SubtractRows<1>(column, d, j, lanes, rows + first);
+    for (std::size_t lane = 0; lane < lanes; ++lane) rows[j * lanes + lane] *= inverse_diagonal_[j];
   }
 }
 

@@ -40,6 +40,8 @@ class CholeskyFactor {
 
   void SolveLower(std::span<double> x) const;       // x ← L⁻¹ x
   void SolveTransposed(std::span<double> x) const;  // x ← L⁻ᵀ x
+  // The same for every column of a row-major matrix with d rows and a multiple of kLanes columns.
+  void SolveTransposedColumns(std::span<double> x) const;
 
   // xᵀ A⁻¹ x, O(d²).
   double InverseQuadratic(std::span<const double> x) const;

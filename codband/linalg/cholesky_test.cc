@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "codband/linalg/kernels.h"
+#include "codband/linalg/lanes.h"
 #include "codband/linalg/test_support.h"
 
 namespace codband {
@@ -65,7 +66,7 @@ RC_GTEST_PROP(CholeskyFactorTest, DowndateUndoesUpdate, ()) {
 
 RC_GTEST_PROP(CholeskyFactorTest, SolvesAndQuadraticsEqualTheDenseOnes, ()) {
   const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
-  const auto rows = *rc::gen::inRange<std::size_t>(1, 12);
+  const auto rows = *rc::gen::inRange<std::size_t>(1, 30);
   const auto seed = *rc::gen::arbitrary<std::uint32_t>();
   const Case c = RandomCase(seed, dim, 50, 0.3);
   RandomStream random({seed, 1}, 5);
@@ -84,6 +85,27 @@ RC_GTEST_PROP(CholeskyFactorTest, SolvesAndQuadraticsEqualTheDenseOnes, ()) {
   c.factor.SolveLower(x);
   c.factor.SolveTransposed(x);
   RC_ASSERT(RelativeError(ToEigen(x), expected) < 1e-9);
+}
+
+RC_GTEST_PROP(CholeskyFactorTest, SolvesColumnsAsIfAlone, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto columns = kLanes * *rc::gen::inRange<std::size_t>(1, 9);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const Case c = RandomCase(seed, dim, 50, 0.3);
+  RandomStream random({seed, 1}, 6);
+  const std::vector<double> matrix = RandomVector(random, dim * columns);
+  std::vector<double> solved = matrix;
+  c.factor.SolveTransposedColumns(solved);
+  for (std::size_t column = 0; column < columns; ++column) {
+    std::vector<double> alone(dim);
+    std::vector<double> together(dim);
+    for (std::size_t i = 0; i < dim; ++i) {
+      alone[i] = matrix[i * columns + column];
+      together[i] = solved[i * columns + column];
+    }
+    c.factor.SolveTransposed(alone);
+    RC_ASSERT(RelativeError(ToEigen(together), ToEigen(alone)) < 1e-12);
+  }
 }
 
 RC_GTEST_PROP(CholeskyFactorTest, InverseEqualsTheDenseOne, ()) {

@@ -13,5 +13,6 @@ using Lanes = double
 
 // Plain doubles seen as lanes, kLanes of them each. Needs no alignment beyond that of a double.
 inline Lanes* AsLanes(double* data) { return reinterpret_cast<Lanes*>(data); }
+inline const Lanes* AsLanes(const double* data) { return reinterpret_cast<const Lanes*>(data); }
 
 }  // namespace codband

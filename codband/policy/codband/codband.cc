@@ -72,12 +72,16 @@ UserRecord CoDBand::NewUser() const {
   return user;
 }
 
+void CoDBand::Extend(std::span<const double> features, std::span<double> x) const {
+  std::ranges::copy(features, x.begin());
+  if (options_.intercept) x.back() = 1;
+  if (bayes()) RoundFeatures(x.first(features.size()));
+}
+
 CoDBand::Features CoDBand::Extend(std::span<const double> features) const {
   Features x;
   x.size = inner_dim();
-  std::ranges::copy(features, x.values.begin());
-  if (options_.intercept) x.values[features.size()] = 1;
-  if (bayes()) RoundFeatures({x.values.data(), features.size()});
+  Extend(features, {x.values.data(), x.size});
   return x;
 }
 

@@ -67,11 +67,18 @@ class CoDBand final : public Policy {
     double draw_chance = 1;                  // with which θ is drawn instead of averaged
   };
 
-  // θ at the points of the integral over Thompson's draw, and the arms that win there.
+  // The points of the integral over Thompson's draw of θ, in pairs: a model's mean plus and minus
+  // δ.
   struct ThompsonPoints {
-    std::vector<double> deltas;          // from the model's mean, feature by feature
-    std::array<std::size_t, 64> models;  // index of the model of each pair of points
-    std::array<std::uint32_t, 128> winners;
+    // Pairs that belong to one model.
+    struct Share {
+      std::size_t model;  // its index
+      std::size_t begin;
+      std::size_t end;
+    };
+    std::size_t pairs;
+    std::vector<Share> shares;
+    std::vector<double> deltas;  // feature by feature
   };
 
   void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
@@ -81,6 +88,7 @@ class CoDBand final : public Policy {
   bool bayes() const { return options_.detector == DetectorKind::kBayes; }
   std::size_t inner_dim() const { return pool_.prior().dim(); }
   Features Extend(std::span<const double> features) const;
+  void Extend(std::span<const double> features, std::span<double> x) const;
   // The model at an index of the chances.
   const GaussianPosterior& Posterior(std::size_t k) const {
     return k < pool_.size() ? pool_.model(k).posterior : pool_.prior();
@@ -89,7 +97,7 @@ class CoDBand final : public Policy {
   Outlook LookAt(UserId user, ArmsView arms) const;
   // How the user departs from the taste of model k; the caller's thread's. Empty: not at all.
   std::span<const double> DepartureFrom(std::size_t k, const UserRecord& user) const;
-  std::size_t FindWinners(const Outlook& outlook, ArmsView arms, ThompsonPoints& out) const;
+  void FindPoints(const Outlook& outlook, std::size_t pairs, ThompsonPoints& out) const;
   // What the user's taste is if it is that of model k, and on average.
   void ParameterOn(const Outlook& outlook, std::size_t k, std::span<double> mean) const;
   void MeanParameter(const Outlook& outlook, std::span<double> mean) const;

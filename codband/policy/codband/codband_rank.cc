@@ -6,6 +6,8 @@
 
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
+#include "codband/linalg/lanes.h"
+#include "codband/linalg/vector_clones.h"
 #include "codband/policy/codband/codband_policy.h"
 #include "codband/policy/streams.h"
 
@@ -14,7 +16,8 @@ namespace {
 
 // Points come in pairs, z and -z, so that the mean is integrated exactly.
 constexpr std::size_t kPairs = 64;
-constexpr std::size_t kFewestPairs = 8;
+constexpr std::size_t kBlock = 4 * kLanes;  // pairs that are looked at together
+constexpr std::size_t kFewestPairs = kBlock;
 // Beyond this many products of a feature and a point there are fewer points.
 constexpr std::size_t kMostProducts = 1 << 22;
 
@@ -24,8 +27,64 @@ std::size_t PairsFor(std::size_t numbers) {
   return pairs;
 }
 
+// The best score at each point, and whose it is (a whole number, as a double so that it goes in a
+// lane): with δ added first, subtracted second.
+struct Winners {
+  std::array<std::array<double, kPairs>, 2> score;
+  std::array<std::array<double, kPairs>, 2> arm;
+};
+
+// Arms that are compared at the points.
+struct Competitors {
+  std::span<const double> rows;     // their features
+  std::span<const double> centres;  // their scores by the mean
+  std::size_t first = 0;            // the number of the first of them
+};
+
+// At the pairs from `begin` to `end` of all `pairs`.
+CODBAND_VECTOR_CLONES void Compete(const Competitors& arms, std::span<const double> deltas,
+                                   std::size_t pairs, std::size_t begin, std::size_t end,
+                                   Winners& winners) {
+  constexpr std::size_t kWide = kBlock / kLanes;
+  const std::size_t d = deltas.size() / pairs;
+  for (std::size_t block = begin / kBlock * kBlock; block < end; block += kBlock) {
+    Lanes score[2][kWide];
+    Lanes arm[2][kWide];
+    for (std::size_t side = 0; side < 2; ++side) {
+      for (std::size_t w = 0; w < kWide; ++w) {
+        score[side][w] = AsLanes(winners.score[side].data() + block)[w];
+        arm[side][w] = AsLanes(winners.arm[side].data() + block)[w];
+      }
+    }
+    for (std::size_t i = 0; i < arms.centres.size(); ++i) {
+      const double* const x = arms.rows.data() + i * d;
+      Lanes spread[kWide] = {};
+      for (std::size_t j = 0; j < d; ++j) {
+        const Lanes* const delta = AsLanes(deltas.data() + j * pairs + block);
+        for (std::size_t w = 0; w < kWide; ++w) spread[w] += x[j] * delta[w];
+      }
+      const Lanes number = static_cast<double>(arms.first + i) + Lanes{};
+      for (std::size_t w = 0; w < kWide; ++w) {
+        const Lanes scores[2] = {arms.centres[i] + spread[w], arms.centres[i] - spread[w]};
+        for (std::size_t side = 0; side < 2; ++side) {
+          const auto wins = scores[side] > score[side][w];
+          score[side][w] = wins ? scores[side] : score[side][w];
+          arm[side][w] = wins ? number : arm[side][w];
+        }
+      }
+    }
+    for (std::size_t side = 0; side < 2; ++side) {
+      for (std::size_t p = std::max(block, begin); p < std::min(block + kBlock, end); ++p) {
+        winners.score[side][p] = score[side][(p - block) / kLanes][p % kLanes];
+        winners.arm[side][p] = arm[side][(p - block) / kLanes][p % kLanes];
+      }
+    }
+  }
+}
+
 }  // namespace
 
+// Feature by feature.
 std::vector<double> IntegrationPoints(std::size_t dim) {
   std::vector<double> points(kPairs * dim);
   RandomStream random({.seed = 0, .event = 0}, 0);
@@ -33,58 +92,41 @@ std::vector<double> IntegrationPoints(std::size_t dim) {
   return points;
 }
 
-// For each point the arm that wins there. Point 2p is the centre plus δ_p, point 2p + 1 minus.
-// Returns the number of points.
-std::size_t CoDBand::FindWinners(const Outlook& outlook, ArmsView arms, ThompsonPoints& out) const {
-  const std::span<const double> chances = outlook.chances;
+// The models share the points in proportion to their chances: δ = v L⁻ᵀ z by the model's factor.
+void CoDBand::FindPoints(const Outlook& outlook, std::size_t pairs, ThompsonPoints& out) const {
   const std::size_t d = inner_dim();
-  const std::size_t pairs = PairsFor(arms.features.size());
-  // The models share the points in proportion to their chances.
+  out.pairs = pairs;
+  out.shares.clear();
+  out.deltas.resize(d * pairs);
   double passed = 0;
-  std::size_t model = 0;
-  out.deltas.resize(d * pairs);  // feature by feature
-  std::array<double, kMaxDimension> buffer;
-  const std::span<double> delta(buffer.data(), d);
-  for (std::size_t p = 0; p < pairs; ++p) {
-    const double position = (static_cast<double>(p) + 0.5) / static_cast<double>(pairs);
-    while (model + 1 < chances.size() && passed + chances[model] < position) {
-      passed += chances[model++];
+  std::size_t begin = 0;
+  for (std::size_t model = 0; begin < pairs; ++model) {
+    passed += outlook.chances[model];
+    std::size_t end = begin;
+    const auto position = [&](std::size_t p) {
+      return (static_cast<double>(p) + 0.5) / static_cast<double>(pairs);
+    };
+    const bool last = model + 1 == outlook.chances.size();
+    while (end < pairs && (last || position(end) <= passed)) ++end;
+    if (end == begin) continue;
+    out.shares.push_back({model, begin, end});
+    // Whole lanes; what is in them of other models is left where it is.
+    thread_local std::vector<double> solved;
+    const std::size_t from = begin / kLanes * kLanes;
+    const std::size_t width = (end - from + kLanes - 1) / kLanes * kLanes;
+    solved.resize(d * width);
+    for (std::size_t j = 0; j < d; ++j) {
+      std::ranges::copy(std::span(points_).subspan(j * kPairs + from, width),
+                        solved.begin() + static_cast<std::ptrdiff_t>(j * width));
     }
-    out.models[p] = model;
-    std::ranges::copy(std::span(points_).subspan(p * d, d), delta.begin());
-    Posterior(model).factor().SolveTransposed(delta);
-    for (std::size_t j = 0; j < d; ++j) out.deltas[j * pairs + p] = options_.v * delta[j];
-  }
-
-  const std::span<double> mean(buffer.data(), d);
-  std::array<double, 2 * kPairs> best;
-  best.fill(-std::numeric_limits<double>::infinity());
-  out.winners.fill(0);
-  for (std::size_t i = 0; i < arms.count(); ++i) {
-    const std::span<const double> x = arms.arm(i);
-    std::array<double, kPairs> spread{};
-    if (options_.intercept) {
-      std::ranges::copy(std::span(out.deltas).subspan(dim() * pairs, pairs), spread.begin());
-    }
-    for (std::size_t j = 0; j < dim(); ++j) {
-      Axpy(x[j], std::span(out.deltas).subspan(j * pairs, pairs), {spread.data(), pairs});
-    }
-    double centre = 0;
-    for (std::size_t p = 0; p < pairs; ++p) {
-      if (p == 0 || out.models[p] != out.models[p - 1]) {
-        ParameterOn(outlook, out.models[p], mean);
-        centre = Dot(x, mean.first(dim())) + (options_.intercept ? mean[dim()] : 0);
-      }
-      const std::array<double, 2> scores = {centre + spread[p], centre - spread[p]};
-      for (std::size_t side = 0; side < 2; ++side) {
-        if (scores[side] > best[2 * p + side]) {
-          best[2 * p + side] = scores[side];
-          out.winners[2 * p + side] = static_cast<std::uint32_t>(i);
-        }
+    Posterior(model).factor().SolveTransposedColumns(solved);
+    for (std::size_t j = 0; j < d; ++j) {
+      for (std::size_t p = begin; p < end; ++p) {
+        out.deltas[j * pairs + p] = options_.v * solved[j * width + (p - from)];
       }
     }
+    begin = end;
   }
-  return 2 * pairs;
 }
 
 // As DoChoose, but the draw of θ is one of a fixed set of points instead of a new one each time.
@@ -98,24 +140,45 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
     ranking.intercept = ranking.theta.back();
     ranking.theta.pop_back();
   }
+  const auto score = [&](std::size_t arm, std::span<const double> theta) {
+    return Dot(arms.arm(arm), theta.first(dim())) + (options_.intercept ? theta[dim()] : 0);
+  };
+
+  std::array<double, kMaxDimension> buffer;
+  const std::span<double> parameter(buffer.data(), d);
+  thread_local ThompsonPoints points;
+  Winners winners;
+  if (outlook.draw_chance > 0) {
+    FindPoints(outlook, PairsFor(arms.features.size()), points);
+    for (std::size_t side = 0; side < 2; ++side) {
+      winners.score[side].fill(-std::numeric_limits<double>::infinity());
+      winners.arm[side].fill(0);
+    }
+  }
+  constexpr std::size_t kChunk = 64;  // arms that are looked at together
   thread_local std::vector<double> rows;
-  constexpr std::size_t kChunk = 64;
-  std::array<double, kChunk> variances;
+  std::array<double, kChunk> numbers;
   rows.resize(kChunk * d);
   double best = -std::numeric_limits<double>::infinity();
   for (std::size_t first = 0; first < arms.count(); first += kChunk) {
     const std::size_t count = std::min(kChunk, arms.count() - first);
+    const std::span<double> chunk = std::span(rows).first(count * d);
     for (std::size_t i = 0; i < count; ++i) {
-      std::ranges::copy(std::span<const double>(Extend(arms.arm(first + i))),
-                        rows.begin() + static_cast<std::ptrdiff_t>(i * d));
+      Extend(arms.arm(first + i), chunk.subspan(i * d, d));
     }
-    Posterior(outlook.likeliest)
-        .Variances(std::span(rows).first(count * d), {variances.data(), count});
+    Posterior(outlook.likeliest).Variances(chunk, {numbers.data(), count});
     for (std::size_t i = 0; i < count; ++i) {
       Ranking::Arm& arm = ranking.arms[first + i];
       arm.mean = arm.score = Dot(arms.arm(first + i), ranking.theta) + ranking.intercept;
-      arm.width = std::sqrt(variances[i]);
+      arm.width = std::sqrt(numbers[i]);
       best = std::max(best, arm.mean);
+    }
+    if (outlook.draw_chance == 0) continue;
+    for (const auto& [model, begin, end] : points.shares) {
+      ParameterOn(outlook, model, parameter);
+      for (std::size_t i = 0; i < count; ++i) numbers[i] = score(first + i, parameter);
+      Compete({.rows = chunk, .centres = {numbers.data(), count}, .first = first}, points.deltas,
+              points.pairs, begin, end, winners);
     }
   }
 
@@ -138,28 +201,28 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
   }
   if (outlook.draw_chance == 0) return;
 
-  thread_local ThompsonPoints points;
-  const std::size_t count = FindWinners(outlook, arms, points);
+  const std::size_t count = 2 * points.pairs;
   ranking.draws = count;
-  for (std::size_t s = 0; s < count; ++s) {
-    ranking.arms[points.winners[s]].probability += outlook.draw_chance / static_cast<double>(count);
+  for (std::size_t p = 0; p < points.pairs; ++p) {
+    for (std::size_t side = 0; side < 2; ++side) {
+      const auto winner = static_cast<std::size_t>(winners.arm[side][p]);
+      ranking.arms[winner].probability += outlook.draw_chance / static_cast<double>(count);
+    }
   }
   if (!draw) return;
   const std::size_t taken = random.Below(count);
-  const std::size_t pairs = count / 2;
-  decision.arm = points.winners[taken];
-  decision.model = IdOf(points.models[taken / 2]);
-  std::array<double, kMaxDimension> buffer;
-  const std::span<double> theta(buffer.data(), d);
-  ParameterOn(outlook, points.models[taken / 2], theta);
+  const std::size_t pair = taken / 2;
+  const std::size_t side = taken % 2;
+  const auto share =
+      std::ranges::find_if(points.shares, [&](const auto& s) { return pair < s.end; });
+  decision.arm = static_cast<std::uint32_t>(winners.arm[side][pair]);
+  decision.model = IdOf(share->model);
+  ParameterOn(outlook, share->model, parameter);
   for (std::size_t j = 0; j < d; ++j) {
-    const double delta = points.deltas[j * pairs + taken / 2];
-    theta[j] += taken % 2 == 0 ? delta : -delta;
+    const double delta = points.deltas[j * points.pairs + pair];
+    parameter[j] += side == 0 ? delta : -delta;
   }
-  for (std::size_t i = 0; i < arms.count(); ++i) {
-    ranking.arms[i].score =
-        Dot(arms.arm(i), theta.first(dim())) + (options_.intercept ? theta[dim()] : 0);
-  }
+  for (std::size_t i = 0; i < arms.count(); ++i) ranking.arms[i].score = score(i, parameter);
 }
 
 }  // namespace codband
