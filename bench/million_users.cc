@@ -93,6 +93,9 @@ class Population {
   struct Slot {
     std::uint64_t user = 0;
     std::uint64_t left = 0;  // visits before others come
+    // Of the visit that is under way.
+    std::string event_id = {};
+    double reward = 0;
   };
   std::deque<Slot>& slots() { return slots_; }
 
@@ -192,10 +195,13 @@ void Play(Engine& engine, Population& population, const Flags& flags) {
     if (count == population.total_visits()) ready.Finish();
   };
   const auto rank = [&](Population::Slot* slot) {
-    engine.Rank(population.Request(*slot, ++visits), [&, slot](const Result<RankReply>& reply) {
-      if (!reply.ok()) return ready.Push(slot);  // turned away: again
-      const double value = population.Reward(*slot, reply.value().reward_action_id);
-      engine.Reward(reply.value().event_id, value, [&, slot](const Result<RewardReply>& reward) {
+    const auto ranked = [&, slot](const RankReply& reply) {
+      slot->event_id = reply.event_id;
+      slot->reward = population.Reward(*slot, reply.reward_action_id);
+    };
+    engine.Rank(population.Request(*slot, ++visits), ranked, [&, slot](const Status& status) {
+      if (!status.ok()) return ready.Push(slot);  // turned away: again
+      engine.Reward(slot->event_id, slot->reward, [&, slot](const Result<RewardReply>& reward) {
         if (!reward.ok() || reward.value().outcome != RewardOutcome::kAccepted) {
           return ready.Push(slot);
         }

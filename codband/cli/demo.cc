@@ -200,7 +200,8 @@ void Demo::Run() {
 void Demo::Play(std::size_t visits) {
   struct Pending {
     DemoWorld::Visit visit;
-    std::future<Result<RankReply>> reply;
+    RankReply reply;
+    std::future<Status> durable;
   };
   std::vector<Pending> pending;
   for (std::size_t v = 0; v < visits; ++v) {
@@ -210,18 +211,18 @@ void Demo::Play(std::size_t visits) {
     for (const std::size_t item : visit.offer) {
       request.candidates.push_back({.id = world_.items()[item].id});
     }
-    auto promise = std::make_shared<std::promise<Result<RankReply>>>();
-    pending.push_back({std::move(visit), promise->get_future()});
-    engine_.Rank(std::move(request),
-                 [promise](Result<RankReply> reply) { promise->set_value(std::move(reply)); });
+    auto promise = std::make_shared<std::promise<Status>>();
+    pending.push_back({std::move(visit), {}, promise->get_future()});
+    engine_.Rank(
+        std::move(request), [&](const RankReply& reply) { pending.back().reply = reply; },
+        [promise](Status status) { promise->set_value(std::move(status)); });
   }
   std::vector<std::future<void>> rewarded;
   for (Pending& one : pending) {
-    const Result<RankReply> reply = one.reply.get();
-    if (!reply.ok()) continue;
+    if (!one.durable.get().ok()) continue;
     auto promise = std::make_shared<std::promise<void>>();
     rewarded.push_back(promise->get_future());
-    engine_.Reward(reply.value().event_id, world_.Reward(one.visit, reply.value().reward_action_id),
+    engine_.Reward(one.reply.event_id, world_.Reward(one.visit, one.reply.reward_action_id),
                    [promise](const Result<RewardReply>&) { promise->set_value(); });
   }
   for (std::future<void>& one : rewarded) one.wait();

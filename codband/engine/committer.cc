@@ -37,7 +37,7 @@ struct Committer::Group {
   std::unordered_map<UserId, std::int64_t> forgotten = {};
   Deadline deadline = {};  // of the decisions that wait from now on
   std::vector<FinishedDecision> finished = {};
-  std::vector<std::function<void(const Status&)>> after = {};  // told how the write went
+  std::vector<Engine::Done<Status>> after = {};  // told how the write went
   // For the counters.
   std::int64_t pending_change = 0;
   std::uint64_t expired = 0;
@@ -341,7 +341,7 @@ void Committer::Process(RewardCommand& command, Group& group) {
 }
 
 void Committer::Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
-                         bool defaulted, std::function<void(const Status&)> done, Group& group) {
+                         bool defaulted, Engine::Done<Status> done, Group& group) {
   if (pending.learn) {
     LogRecord record{.kind = LogRecord::Kind::kLearn,
                      .time_ms = group.now_ms,

@@ -34,7 +34,7 @@ class Committer {
     bool known_id = false;
     std::int64_t deadline_ms = 0;
     std::string pending;  // a PendingDecision, encoded
-    std::function<void(const Status&)> done;
+    Engine::Done<Status> done;
   };
   struct RewardCommand {
     std::string event_id;
@@ -118,7 +118,7 @@ class Committer {
   void DeletePending(const std::string& event_id, Group& group);
   // The decision has its outcome: for the log of what is to be learned, and for the decision log.
   void Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
-                bool defaulted, std::function<void(const Status&)> done, Group& group);
+                bool defaulted, Engine::Done<Status> done, Group& group);
 
   Store& store_;
   Learner& learner_;

@@ -177,7 +177,8 @@ struct FinishedDecision {
 // The recommender: ranks, learns, remembers. Everything acknowledged is durable; see
 // docs/durability.md. Functions may be called from any thread; those with a `done` return at once
 // (Rank after the ranking itself) and call it later, from a thread of the engine, which it must not
-// hold up. Messages of kInvalidArgument start with the field: "value: is nan, expected …".
+// hold up; or before they return, if something is wrong. Messages of kInvalidArgument start with
+// the field: "value: is nan, expected …".
 class Engine {
  public:
   template <typename T>
@@ -191,7 +192,11 @@ class Engine {
       std::function<void(const FinishedDecision&)> on_finished = {});
   virtual ~Engine() = default;  // finishes what was accepted, then a checkpoint
 
-  virtual void Rank(RankRequest request, Done<Result<RankReply>> done) = 0;
+  // Before it returns, calls `ranked` with the reply, which counts once `done` says that the
+  // decision is durable: what has to be made of the reply is best made meanwhile. Not called if the
+  // request is refused.
+  virtual void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
+                    Done<Status> done) = 0;
   virtual void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) = 0;
   virtual void Activate(std::string event_id, Done<Status> done) = 0;
 

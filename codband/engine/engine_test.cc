@@ -307,8 +307,9 @@ TEST(EngineTest, DecisionsOfTheForgottenAreNeverLearned) {
   ASSERT_TRUE(box.Put(ThreeItems()).ok());
   constexpr int kDecisions = 2500;
   for (int i = 0; i < kDecisions; ++i) {
-    box->Rank({.event_id = "e" + std::to_string(i), .user = "ann"},
-              [](const auto& reply) { EXPECT_TRUE(reply.ok()) << reply.status().ToString(); });
+    box->Rank(
+        {.event_id = "e" + std::to_string(i), .user = "ann"}, [](const RankReply&) {},
+        [](const Status& status) { EXPECT_TRUE(status.ok()) << status.ToString(); });
   }
   EXPECT_EQ(box.Forget("ann").code(), StatusCode::kNotFound);
   box.Advance(1000);
@@ -348,6 +349,52 @@ TEST(EngineTest, RanksWhatIsOffered) {
   EXPECT_EQ(ids(box.Rank({.user = "user0"})), (Ids{"b", "c"}));
 }
 
+TEST(EngineTest, ManyActionsAreKeptApart) {
+  EngineBox box;
+  RankRequest request{.user = "u"};
+  for (int i = 0; i < 5000; ++i) {
+    request.candidates.push_back({.id = std::to_string(i), .features = {1, 0, 0}});
+  }
+  EXPECT_TRUE(box.Rank(request).ok());
+  request.candidates.push_back({.id = "4321", .features = {0, 1, 0}});
+  EXPECT_EQ(box.Rank(request).status().message(),
+            "actions[5000].id: is '4321', as that of actions[4321]; expected another");
+}
+
+// A refused request is not ranked, and what is answered is what is kept.
+TEST(EngineTest, RepliesBeforeItIsDurableUnlessItRefuses) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  int replies = 0;
+  const auto rank = [&](RankRequest request) {
+    return Wait<Status>([&](auto done) {
+      box->Rank(
+          std::move(request), [&](const RankReply&) { ++replies; }, std::move(done));
+    });
+  };
+  EXPECT_EQ(rank({.user = ""}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(rank({.user = "u", .excluded = {"a", "b", "c"}}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(replies, 0);
+  EXPECT_TRUE(rank({.user = "u"}).ok());
+  EXPECT_EQ(replies, 1);
+}
+
+// The store appends what comes in order.
+TEST(EngineTest, EventIdsAreNewAndInTheOrderOfTime) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  std::string last;
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = box.Rank({.user = "u"}).value().event_id;
+    EXPECT_EQ(id.size(), 32U);
+    EXPECT_GT(id, last);
+    last = id;
+    box.Advance(1);
+  }
+  const std::string same_time = box.Rank({.user = "u"}).value().event_id;
+  EXPECT_NE(box.Rank({.user = "u"}).value().event_id, same_time);
+}
+
 TEST(EngineTest, BadRequestsNameTheFieldAndChangeNothing) {
   EngineBox box;
   ASSERT_TRUE(box.Put(ThreeItems()).ok());
@@ -365,7 +412,7 @@ TEST(EngineTest, BadRequestsNameTheFieldAndChangeNothing) {
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "n", .features = {1, 2, NAN}}}}),
             "actions[0].features[2]: is nan, expected a number within ±1e15");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}, {.id = "a"}}}),
-            "actions: 'a' is there twice");
+            "actions[1].id: is 'a', as that of actions[0]; expected another");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}}, .excluded = {"a"}}),
             "excludedActions: excludes every action, expected at least one to be left");
   EXPECT_EQ(box.Reward("e", NAN).status().message(),

@@ -97,8 +97,13 @@ class EngineBox {
   void Close() { engine_.reset(); }
 
   Result<RankReply> Rank(RankRequest request) {
-    return Wait<Result<RankReply>>(
-        [&](auto done) { engine_->Rank(std::move(request), std::move(done)); });
+    RankReply reply;
+    const Status status = Wait<Status>([&](auto done) {
+      engine_->Rank(
+          std::move(request), [&](const RankReply& ranked) { reply = ranked; }, std::move(done));
+    });
+    if (!status.ok()) return status;
+    return reply;
   }
   Result<RewardReply> Reward(const std::string& event_id, double value) {
     return Wait<Result<RewardReply>>(

@@ -56,7 +56,7 @@ class Learner {
   struct Entry {
     std::uint64_t sequence = 0;
     LogRecord record;
-    std::function<void(const Status&)> done = {};
+    Engine::Done<Status> done = {};
   };
   void Submit(std::vector<Entry> entries);
 

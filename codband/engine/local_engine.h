@@ -31,7 +31,8 @@ class LocalEngine final : public Engine {
 
   Status Start(std::function<void(const FinishedDecision&)> on_finished);
 
-  void Rank(RankRequest request, Done<Result<RankReply>> done) override;
+  void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
+            Done<Status> done) override;
   void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) override;
   void Activate(std::string event_id, Done<Status> done) override;
   void PutItems(std::vector<Item> items, Done<Status> done) override;
@@ -62,7 +63,8 @@ class LocalEngine final : public Engine {
   };
 
   Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, Offer& offer) const;
-  RankReply MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking) const;
+  void MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking,
+                 RankReply& reply) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
                       const Learned& learned) const;
   PendingDecision MakePending(RankRequest& request, const Offer& offer, Ranking& ranking) const;

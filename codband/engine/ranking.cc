@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <unordered_set>
@@ -15,17 +15,19 @@ namespace {
 
 constexpr std::size_t kDefaultTopOfCatalogue = 100;
 
-// A random name for an event: uniqueness is all that is asked of it.
-std::string NewEventId() {
+// A new name for an event: the time, and 80 random bits. Names in the order of time let the store
+// append where it would have to insert.
+std::string NewEventId(std::int64_t now_ms) {
   thread_local std::mt19937_64 generator = [] {
     std::random_device device;
     std::seed_seq seeds{device(), device(), device(), device(), device(), device()};
     return std::mt19937_64(seeds);
   }();
-  return fmt::format("{:016x}{:016x}", generator(), generator());
+  return fmt::format("{:012x}{:04x}{:016x}", now_ms, generator() >> 48, generator());
 }
 
-// A table of hashes with room to spare: most places are found empty or filled at the first look.
+// The same action twice would have two chances of being chosen. A table of hashes with room to
+// spare: most places are found empty or filled at the first look.
 Status CheckNoneTwice(const std::vector<Candidate>& candidates) {
   thread_local std::vector<std::uint32_t> places;  // 0: empty, else index + 1
   const std::size_t size = std::bit_ceil(4 * candidates.size());
@@ -35,7 +37,9 @@ Status CheckNoneTwice(const std::vector<Candidate>& candidates) {
     std::size_t place = HashEvent(id) & (size - 1);
     for (; places[place] != 0; place = (place + 1) & (size - 1)) {
       if (candidates[places[place] - 1].id == id) {
-        return Status::InvalidArgument(fmt::format("actions: '{}' is there twice", id));
+        return Status::InvalidArgument(
+            fmt::format("actions[{}].id: is '{}', as that of actions[{}]; expected another", i, id,
+                        places[place] - 1));
       }
     }
     places[place] = static_cast<std::uint32_t>(i + 1);
@@ -106,16 +110,17 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
   return offer.ids.empty() ? nothing() : Status();
 }
 
-void LocalEngine::Rank(RankRequest request, Done<Result<RankReply>> done) {
+void LocalEngine::Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
+                       Done<Status> done) {
   if (const Status status = CheckId("userId", request.user); !status.ok()) return done(status);
   const bool known_id = !request.event_id.empty();
-  if (!known_id) request.event_id = NewEventId();
+  if (!known_id) request.event_id = NewEventId(options_.now_ms());
   if (const Status status = CheckId("eventId", request.event_id); !status.ok()) {
     return done(status);
   }
   thread_local Ranking ranking;
+  thread_local RankReply reply;
   Offer offer;
-  RankReply reply;
   PendingDecision pending;
   try {
     const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
@@ -124,7 +129,8 @@ void LocalEngine::Rank(RankRequest request, Done<Result<RankReply>> done) {
         learned.policy->Rank(HashUser(request.user), offer.arms,
                              {.seed = options_.seed, .event = HashEvent(request.event_id)},
                              options_.exploration_floor, ranking);
-        reply = MakeReply(request, offer, ranking);
+        MakeReply(request, offer, ranking, reply);
+        reply.explanation.reset();
         if (request.explain) reply.explanation = Explain(request, offer, ranking, learned);
       });
       pending = MakePending(request, offer, ranking);
@@ -135,56 +141,53 @@ void LocalEngine::Rank(RankRequest request, Done<Result<RankReply>> done) {
     // A record that could not be read from disk, or an invariant that does not hold.
     return done(Status::IoError(error.what()));
   }
+  ranked(reply);
   ++ranks_;
-  committer_->Submit(Committer::RankCommand{
-      .event_id = std::move(request.event_id),
-      .known_id = known_id,
-      .deadline_ms = pending.deadline_ms,
-      .pending = pending.Encode(),
-      .done = [done = std::move(done), reply = std::move(reply)](const Status& status) mutable {
-        if (!status.ok()) return done(status);
-        done(std::move(reply));
-      }});
+  committer_->Submit(Committer::RankCommand{.event_id = std::move(request.event_id),
+                                            .known_id = known_id,
+                                            .deadline_ms = pending.deadline_ms,
+                                            .pending = pending.Encode(),
+                                            .done = std::move(done)});
 }
 
-RankReply LocalEngine::MakeReply(const RankRequest& request, const Offer& offer,
-                                 const Ranking& ranking) const {
+void LocalEngine::MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking,
+                            RankReply& reply) const {
   const std::uint32_t chosen = ranking.decision.arm;
-  thread_local std::vector<std::uint32_t> order;
+  // Scores stand next to the arms: they are compared many times.
+  struct Place {
+    double score;
+    std::uint32_t arm;
+  };
+  thread_local std::vector<Place> order;
   order.resize(offer.ids.size());
-  std::iota(order.begin(), order.end(), 0U);
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = {ranking.arms[i].score, i};
+  order[chosen].score = std::numeric_limits<double>::infinity();
   std::size_t count = order.size();
   if (request.top_k > 0) {
     count = std::min(count, request.top_k);
   } else if (offer.whole_catalogue) {
     count = std::min(count, kDefaultTopOfCatalogue);
   }
-  const auto better = [&](std::uint32_t a, std::uint32_t b) {
-    if ((a == chosen) != (b == chosen)) return a == chosen;
-    const double score_a = ranking.arms[a].score;
-    const double score_b = ranking.arms[b].score;
-    return score_a != score_b ? score_a > score_b : a < b;
+  const auto better = [](const Place& a, const Place& b) {
+    return a.score != b.score ? a.score > b.score : a.arm < b.arm;
   };
   // Selecting first is for a few of many; a heap is slow where all are asked for.
   const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
   if (count < order.size()) std::ranges::nth_element(order, end, better);
   std::ranges::sort(order.begin(), end, better);
-  RankReply reply{
-      .event_id = request.event_id,
-      .reward_action_id = std::string(offer.ids[options_.mode == Mode::kOnline ? chosen : 0]),
-      .ranking = {},
-      .model = ranking.decision.model,
-      .explanation = {}};
-  reply.ranking.reserve(count);
+  reply.event_id = request.event_id;
+  reply.reward_action_id = offer.ids[options_.mode == Mode::kOnline ? chosen : 0];
+  reply.model = ranking.decision.model;
+  reply.ranking.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const Ranking::Arm& arm = ranking.arms[order[i]];
-    reply.ranking.push_back({.id = std::string(offer.ids[order[i]]),
-                             .probability = arm.probability,
-                             .score = arm.score,
-                             .mean = arm.mean,
-                             .width = arm.width});
+    const Ranking::Arm& arm = ranking.arms[order[i].arm];
+    RankedItem& item = reply.ranking[i];
+    item.id = offer.ids[order[i].arm];
+    item.probability = arm.probability;
+    item.score = arm.score;
+    item.mean = arm.mean;
+    item.width = arm.width;
   }
-  return reply;
 }
 
 Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,

@@ -144,13 +144,14 @@ Awaitable<void> Api::Rank(Worker& worker, const RouteMatch& match, std::string_v
   Result<RankRequest> request = ParseRank(body, engine_.dim());
   if (!request.ok()) co_return Refuse(reply, request.status());
   request.value().explain = explain.value();
-  Pending<Result<RankReply>> call(worker);
-  engine_.Rank(std::move(request).value(),
-               [call = &call](Result<RankReply> result) { call->Finish(std::move(result)); });
+  Pending<Status> call(worker);
+  engine_.Rank(
+      std::move(request).value(),
+      [&reply](const RankReply& ranked) { AppendRankReply(reply.body, ranked); },
+      [call = &call](Status status) { call->Finish(std::move(status)); });
   co_await call.Wait();
-  const Result<RankReply> result = call.Take();
-  if (!result.ok()) co_return Refuse(reply, result.status());
-  AppendRankReply(reply.body, result.value());
+  const Status status = call.Take();
+  if (!status.ok()) Refuse(reply, status);
 }
 
 Awaitable<void> Api::Reward(Worker& worker, const RouteMatch& match, std::string_view body,

@@ -3,8 +3,11 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "codband/base/check.h"
 #include "codband/server/text.h"
 
 namespace codband {
@@ -165,26 +168,55 @@ void AppendJsonNumber(std::string& out, std::uint64_t value) {
 
 namespace {
 
-// Numbers of a ranking, of which many repeat: the text of the last one is kept.
-template <typename Real>
-class RepeatedNumber {
+// Writes to memory that is known to be large enough, without asking for each piece.
+class Cursor {
  public:
-  void Append(std::string& out, double value) {
-    const auto rounded = static_cast<Real>(value);
-    if (size_ == 0 || rounded != last_) {
-      last_ = rounded;
-      const char* const end = std::isfinite(rounded)
-                                  ? fmt::format_to(digits_, FMT_COMPILE("{}"), rounded)
-                                  : fmt::format_to(digits_, FMT_COMPILE("null"));
-      size_ = static_cast<std::size_t>(end - digits_);
+  explicit Cursor(char* at) : at_(at) {}
+
+  template <std::size_t N>
+  void Text(const char (&literal)[N]) {
+    std::memcpy(at_, literal, N - 1);
+    at_ += N - 1;
+  }
+  void Text(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  template <typename Real>
+  void Number(Real value) {
+    if (std::isfinite(value)) {
+      at_ = fmt::format_to(at_, FMT_COMPILE("{}"), value);
+    } else {
+      Text("null");
     }
-    out.append(digits_, size_);
+  }
+  char* at() const { return at_; }
+
+ private:
+  char* at_;
+};
+
+constexpr std::size_t kLongestNumber = 32;
+
+// One of a ranking's columns, in which many numbers repeat: the text of the last one is kept.
+template <typename Real>
+class Column {
+ public:
+  void Append(Cursor& out, double value) {
+    const auto rounded = static_cast<Real>(value);
+    if (text_.empty() || rounded != last_) {
+      last_ = rounded;
+      const char* const start = out.at();
+      out.Number(rounded);
+      text_ = {start, static_cast<std::size_t>(out.at() - start)};
+    } else {
+      out.Text(text_);
+    }
   }
 
  private:
   Real last_ = 0;
-  char digits_[32];
-  std::size_t size_ = 0;
+  std::string_view text_;  // where it was written
 };
 
 }  // namespace
@@ -192,21 +224,45 @@ class RepeatedNumber {
 void AppendRankReply(std::string& out, const RankReply& reply) {
   AppendMember(out, "{\"eventId\":", reply.event_id);
   AppendMember(out, ",\"rewardActionId\":", reply.reward_action_id);
-  RepeatedNumber<double> probability;
-  RepeatedNumber<float> score;  // and mean, which is often the same
-  RepeatedNumber<float> width;
-  AppendList(out, ",\"ranking\":", reply.ranking, [&](const RankedItem& item) {
-    AppendMember(out, "{\"id\":", item.id);
-    out += ",\"probability\":";
-    probability.Append(out, item.probability);
-    out += ",\"score\":";
-    score.Append(out, item.score);
-    out += ",\"mean\":";
-    score.Append(out, item.mean);
-    out += ",\"width\":";
-    width.Append(out, item.width);
-    out += '}';
-  });
+  out += ",\"ranking\":[";
+  // Names of the fields, four numbers, and a name of which every byte may need six.
+  std::size_t most = 0;
+  for (const RankedItem& item : reply.ranking) {
+    most += 64 + 4 * kLongestNumber + 6 * item.id.size();
+  }
+  const std::size_t start = out.size();
+  out.resize(start + most);
+  Cursor cursor(out.data() + start);
+  Column<double> probability;
+  Column<float> score;  // and mean, which is often the same
+  Column<float> width;
+  std::string escaped;
+  for (const RankedItem& item : reply.ranking) {
+    cursor.Text("{\"id\":");
+    if (std::ranges::all_of(item.id, IsPlain)) {
+      cursor.Text("\"");
+      cursor.Text(item.id);
+      cursor.Text("\"");
+    } else {
+      escaped.clear();
+      AppendJsonString(escaped, item.id);
+      cursor.Text(escaped);
+    }
+    cursor.Text(",\"probability\":");
+    probability.Append(cursor, item.probability);
+    cursor.Text(",\"score\":");
+    score.Append(cursor, item.score);
+    cursor.Text(",\"mean\":");
+    score.Append(cursor, item.mean);
+    cursor.Text(",\"width\":");
+    width.Append(cursor, item.width);
+    cursor.Text("},");
+  }
+  const std::size_t end = static_cast<std::size_t>(cursor.at() - out.data());
+  CODBAND_CHECK(end <= out.size());
+  out.resize(end);
+  if (!reply.ranking.empty()) out.pop_back();  // the last comma
+  out += ']';
   AppendModelId(out, ",\"modelId\":", reply.model);
   if (reply.explanation) AppendExplanation(out, *reply.explanation);
   out += '}';

@@ -151,25 +151,6 @@ Status ReadAction(dom::element value, const Place& place, std::size_t dim, Candi
   return {};
 }
 
-// The same action twice would have two chances of being chosen. A table of indices, at most half
-// full, with linear probing.
-Status CheckIdsDiffer(const std::vector<Candidate>& candidates, const Place& place) {
-  static thread_local std::vector<std::uint32_t> table;
-  std::size_t size = 16;
-  while (size < candidates.size() * 2) size *= 2;
-  table.assign(size, 0);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    std::size_t slot = std::hash<std::string>{}(candidates[i].id) & (size - 1);
-    for (; table[slot] != 0; slot = (slot + 1) & (size - 1)) {
-      if (candidates[table[slot] - 1].id != candidates[i].id) continue;
-      return Refuse({.parent = &place, .index = i},
-                    fmt::format("has the id of actions[{}]", table[slot] - 1));
-    }
-    table[slot] = static_cast<std::uint32_t>(i + 1);
-  }
-  return {};
-}
-
 Status ReadActions(dom::element value, const Place& place, std::size_t dim,
                    std::vector<Candidate>& out) {
   dom::array array;
@@ -181,7 +162,7 @@ Status ReadActions(dom::element value, const Place& place, std::size_t dim,
     CODBAND_RETURN_IF_ERROR(ReadAction(action, here, dim, out.emplace_back()));
   }
   if (out.empty()) return Refuse(place, "is empty; without it, the whole catalogue is ranked");
-  return CheckIdsDiffer(out, place);
+  return {};
 }
 
 Status ReadTopK(dom::element value, const Place& place, std::size_t& out) {

@@ -69,7 +69,8 @@ class FakeEngine final : public Engine {
   // The user "busy" gets kUnavailable, "disk" a full disk, "broken" another error of the disk,
   // "corrupt" kCorruption, "bad" kInvalidArgument, "throw" an exception; "now" an answer before the
   // call returns.
-  void Rank(RankRequest request, Done<Result<RankReply>> done) override {
+  void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
+            Done<Status> done) override {
     ++calls_;
     if (request.user == "throw") throw std::runtime_error("the engine is broken");
     const bool now = request.user == "now";
@@ -77,9 +78,10 @@ class FakeEngine final : public Engine {
       const std::lock_guard lock(mutex_);
       last_request_ = request;
     }
-    Result<RankReply> reply = MakeReply(std::move(request));
-    if (now) return done(std::move(reply));
-    Later([reply = std::move(reply), done = std::move(done)] { done(reply); });
+    const Result<RankReply> reply = MakeReply(std::move(request));
+    if (reply.ok()) ranked(reply.value());
+    if (now) return done(reply.status());
+    Later([status = reply.status(), done = std::move(done)] { done(status); });
   }
   void Reward(std::string event_id, double /*value*/, Done<Result<RewardReply>> done) override {
     ++calls_;

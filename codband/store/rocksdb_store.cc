@@ -172,7 +172,9 @@ bool RocksDbStore::Reopen() {
 Status RocksDbStore::Write(const StoreBatch& batch, bool sync) {
   if (batch.empty()) return {};
   return Change([&] {
-    rocksdb::WriteBatch changes;
+    std::size_t bytes = 0;
+    for (const Entry& entry : batch.entries()) bytes += entry.key.size() + entry.value.size() + 16;
+    rocksdb::WriteBatch changes(bytes);
     rocksdb::Status status;
     for (const Entry& entry : batch.entries()) {
       switch (entry.kind) {
