@@ -8,8 +8,10 @@ namespace codband {
 // models). Arithmetic is element by element, so each problem gets the bits it would get alone,
 // whether the processor does two or four at a time. A scalar operand stands for all four.
 inline constexpr std::size_t kLanes = 4;
-using Lanes = double
+// Not `using`: clang would drop the alignment. NOLINTNEXTLINE(modernize-use-using)
+typedef double Lanes
     __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+static_assert(alignof(Lanes) == alignof(double));
 
 // Plain doubles seen as lanes, kLanes of them each. Needs no alignment beyond that of a double.
 inline Lanes* AsLanes(double* data) { return reinterpret_cast<Lanes*>(data); }
