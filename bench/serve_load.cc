@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -31,7 +32,7 @@ struct Flags {
   std::string serve;  // a program to start
   std::uint16_t port = 8080;
   int pid = 0;
-  std::size_t connections = 32;
+  std::size_t connections = 64;
   std::size_t candidates = 50;
   std::size_t items = 1000;
   std::size_t users = 1000;
@@ -40,6 +41,7 @@ struct Flags {
   std::size_t rounds = 5;
   double seconds = 2;  // of each phase in a round
   double soak_minutes = 0;
+  double run_in_minutes = 3;  // before the soak, until caches are full
   std::vector<std::string> settings;
   bool json = false;
 };
@@ -284,48 +286,60 @@ double RssMegabytes(int pid) {
   return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-// The memory of the server over time, with the same users all along.
-void Soak(const Flags& flags, Load& load, int pid) {
-  if (pid == 0) throw std::runtime_error("--soak needs --serve, or --pid of the server");
-  std::vector<std::pair<double, double>> samples;  // minutes, MB
-  const double start = WallSeconds();
-  std::uint64_t requests = 0;
-  while (WallSeconds() - start < 60 * flags.soak_minutes) {
-    requests += load.Pairs(std::min(2.0, 6 * flags.soak_minutes)).requests;
-    samples.emplace_back((WallSeconds() - start) / 60, RssMegabytes(pid));
-    if (isatty(STDERR_FILENO) != 0) {
-      fmt::print(stderr, "\r{:.1f} min, {:.1f} MB ", samples.back().first, samples.back().second);
-    }
-  }
-  // Least squares over the second half: caches and buffers fill in the first.
-  const std::vector<std::pair<double, double>> half(
-      samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2), samples.end());
+// The slope of the straight line through the points by least squares.
+double Slope(const std::vector<std::pair<double, double>>& points) {
   double x = 0;
   double y = 0;
-  for (const auto& [minutes, megabytes] : half) {
-    x += minutes / static_cast<double>(half.size());
-    y += megabytes / static_cast<double>(half.size());
+  for (const auto& point : points) {
+    x += point.first / static_cast<double>(points.size());
+    y += point.second / static_cast<double>(points.size());
   }
   double xy = 0;
   double xx = 0;
-  for (const auto& [minutes, megabytes] : half) {
-    xy += (minutes - x) * (megabytes - y);
-    xx += (minutes - x) * (minutes - x);
+  for (const auto& point : points) {
+    xy += (point.first - x) * (point.second - y);
+    xx += (point.first - x) * (point.first - x);
   }
-  const double slope = xx > 0 ? xy / xx : 0;
+  return xx > 0 ? xy / xx : 0;
+}
+
+// The memory of the server over time, with the same users all along.
+void Soak(const Flags& flags, Load& load, int pid) {
+  if (pid == 0) throw std::runtime_error("--soak needs --serve, or --pid of the server");
+  std::uint64_t requests = 0;
+  const auto run = [&](double minutes) {
+    std::vector<std::pair<double, double>> samples;  // minutes, MB
+    const double start = WallSeconds();
+    while (WallSeconds() - start < 60 * minutes) {
+      requests += load.Pairs(std::min(2.0, 6 * minutes)).requests;
+      samples.emplace_back((WallSeconds() - start) / 60, RssMegabytes(pid));
+      if (isatty(STDERR_FILENO) != 0) {
+        fmt::print(stderr, "\r{:.1f} min, {:.1f} MB ", samples.back().first, samples.back().second);
+      }
+    }
+    return samples;
+  };
+  const double fresh = RssMegabytes(pid);
+  run(flags.run_in_minutes);
+  const std::vector<std::pair<double, double>> samples = run(flags.soak_minutes);
+  double largest = 0;
+  for (const auto& [minutes, megabytes] : samples) largest = std::max(largest, megabytes);
+  const double first = samples.front().second;
+  const double last = samples.back().second;
   if (flags.json) {
     fmt::print(
-        "{{\"minutes\": {:.1f}, \"requests\": {}, \"rss_start_mb\": {:.1f}, "
-        "\"rss_middle_mb\": {:.1f}, \"rss_end_mb\": {:.1f}, \"slope_mb_per_minute\": {:.3f}}}\n",
-        flags.soak_minutes, requests, samples.front().second, half.front().second,
-        samples.back().second, slope);
+        "{{\"run_in_minutes\": {:.1f}, \"minutes\": {:.1f}, \"requests\": {}, "
+        "\"rss_fresh_mb\": {:.1f}, \"rss_start_mb\": {:.1f}, \"rss_end_mb\": {:.1f}, "
+        "\"rss_largest_mb\": {:.1f}, \"slope_mb_per_minute\": {:.3f}}}\n",
+        flags.run_in_minutes, flags.soak_minutes, requests, fresh, first, last, largest,
+        Slope(samples));
     return;
   }
   fmt::print(
-      "{:.1f} minutes, {} requests: {:.1f} MB at the start, {:.1f} in the middle, {:.1f} at "
-      "the end; in the second half {:+.3f} MB a minute\n",
-      flags.soak_minutes, requests, samples.front().second, half.front().second,
-      samples.back().second, slope);
+      "{:.1f} minutes after {:.1f} to run in, {} requests: {:.1f} MB when fresh, {:.1f} at the "
+      "start, {:.1f} at the end, {:.1f} at most; {:+.3f} MB a minute\n",
+      flags.soak_minutes, flags.run_in_minutes, requests, fresh, first, last, largest,
+      Slope(samples));
 }
 
 void Run(const Flags& flags) {
@@ -364,6 +378,8 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", flags.rounds, "In each, every phase once")->capture_default_str();
   app.add_option("--seconds", flags.seconds, "Of a phase")->capture_default_str();
   app.add_option("--soak", flags.soak_minutes, "Minutes of rank and reward; how memory goes");
+  app.add_option("--run-in", flags.run_in_minutes, "Minutes before that, until caches are full")
+      ->capture_default_str();
   app.add_flag("--json", flags.json, "One JSON object");
   CLI11_PARSE(app, argc, argv);
   try {

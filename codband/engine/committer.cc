@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::string_view kForgottenPrefix = "forgotten/";
 constexpr std::size_t kMostInGroup = 1024;
-constexpr std::size_t kMostExpiredAtOnce = 1000;
+// Waits that end in one group, if so many are over; and twice as many as there are commands in it,
+// so that they end faster than they begin.
+constexpr std::size_t kExpiredAtOnce = 100;
 
 std::string ForgottenKey(UserId user) { return std::string(kForgottenPrefix) + NumberKey(user); }
 
@@ -35,7 +37,9 @@ struct Committer::Group {
   // What the group makes of decisions, encoded; none: deleted.
   std::unordered_map<std::string, std::optional<std::string>> pending = {};
   std::unordered_map<UserId, std::int64_t> forgotten = {};
-  Deadline deadline = {};  // of the decisions that wait from now on
+  std::vector<UserId> long_forgotten = {};  // whose mark is needed no more
+  Deadline deadline = {};                   // of the decisions that wait from now on
+  std::string after_expired = {};           // the first key behind the deadlines that are over
   std::vector<FinishedDecision> finished = {};
   std::vector<Engine::Done<Status>> after = {};  // told how the write went
   // For the counters.
@@ -168,52 +172,45 @@ void Committer::Run() {
       }
       stopping = stopping_ && commands.empty();
     }
-    if (!commands.empty()) Commit(std::move(commands));
     const double now = WallSeconds();
-    if (now - last_expiry_seconds_ >= expiry_seconds) {
-      // If more are due than fit into one group, it goes on after the commands that wait.
-      more_due = Expire();
-      if (!more_due) last_expiry_seconds_ = now;
+    const bool look = more_due || now - last_expiry_seconds_ >= expiry_seconds;
+    if (commands.empty() && !look) continue;
+    Group group{.sequence = committed_sequence_, .now_ms = options_.now_ms()};
+    for (Command& command : commands) {
+      std::visit([&](auto& each) { Process(each, group); }, command);
     }
+    // If more are due than one group should hold, it goes on with the next one.
+    if (look) more_due = Expire(std::max(kExpiredAtOnce, 2 * commands.size()), group);
+    if (!Finish(group)) more_due = false;
+    if (look && !more_due) last_expiry_seconds_ = now;
   }
 }
 
-void Committer::Commit(std::vector<Command> commands) {
-  Group group{.sequence = committed_sequence_, .now_ms = options_.now_ms()};
-  for (Command& command : commands) {
-    std::visit([&](auto& each) { Process(each, group); }, command);
-  }
-  Finish(group);
-}
-
-bool Committer::Expire() {
+bool Committer::Expire(std::size_t most, Group& group) {
   std::vector<Deadline> due;
   std::size_t events = 0;
-  const std::int64_t now_ms = options_.now_ms();
   // An error here is one of the disk; the next write will say so.
-  static_cast<void>(store_.Scan(Table::kDeadlines, {}, Deadline::KeyAfter(now_ms),
+  static_cast<void>(store_.Scan(Table::kDeadlines, first_deadline_,
+                                Deadline::KeyAfter(group.now_ms),
                                 [&](std::string_view key, std::string_view value) {
+                                  group.after_expired = key;
+                                  group.after_expired += '\0';
                                   if (auto deadline = Deadline::Decode(key, value); deadline.ok()) {
                                     events += deadline.value().event_ids.size();
                                     due.push_back(std::move(deadline).value());
                                   }
-                                  return events < kMostExpiredAtOnce;
+                                  return events < most;
                                 }));
-  Group group{.sequence = committed_sequence_, .now_ms = now_ms};
   for (const Deadline& deadline : due) ProcessDeadline(deadline, group);
-  // Whoever was forgotten long ago has no decisions left, once all that are due have been seen.
-  const bool more = events >= kMostExpiredAtOnce;
-  const auto over = [&](const auto& entry) {
-    const std::int64_t last = std::max(entry.second + options_.reward_wait_ms, old_deadlines_end_);
-    return !more && last < now_ms;
-  };
-  for (const auto& entry : forgotten_) {
-    if (over(entry)) group.batch.Delete(Table::kMeta, ForgottenKey(entry.first));
+  if (events >= most) return true;
+  // Whoever was forgotten long ago has no decisions left, now that all that are due have been seen.
+  for (const auto& [user, time_ms] : forgotten_) {
+    const std::int64_t last = std::max(time_ms + options_.reward_wait_ms, old_deadlines_end_);
+    if (last >= group.now_ms || group.forgotten.contains(user)) continue;
+    group.batch.Delete(Table::kMeta, ForgottenKey(user));
+    group.long_forgotten.push_back(user);
   }
-  if (group.batch.empty()) return false;
-  if (!Finish(group)) return false;
-  std::erase_if(forgotten_, over);
-  return more;
+  return false;
 }
 
 bool Committer::Finish(Group& group) {
@@ -232,6 +229,12 @@ bool Committer::Finish(Group& group) {
     counters_.pending += group.pending_change;
     counters_.expired += group.expired;
     counters_.defaulted += group.defaulted;
+    if (!group.after_expired.empty()) first_deadline_ = std::move(group.after_expired);
+    if (!group.deadline.event_ids.empty()) {
+      // Before those that are over only if the clock was set back.
+      first_deadline_ = std::min(first_deadline_, group.deadline.Key());
+    }
+    for (const UserId user : group.long_forgotten) forgotten_.erase(user);
     for (const auto& [user, time_ms] : group.forgotten) forgotten_[user] = time_ms;
     if (!group.entries.empty()) learner_.Submit(std::move(group.entries));
   } else {

@@ -93,9 +93,8 @@ class Committer {
             const EngineOptions& options, std::function<void(const FinishedDecision&)> on_finished);
   Status LoadForgotten();
   void Run();
-  void Commit(std::vector<Command> commands);
-  // Returns whether more are due.
-  bool Expire();
+  // Ends the waits that are over, about `most` of them. Returns whether there are more.
+  bool Expire(std::size_t most, Group& group);
   // Writes the group and tells everybody; on failure nothing has changed. Returns whether it
   // worked.
   bool Finish(Group& group);
@@ -129,7 +128,8 @@ class Committer {
   // Of the committer's thread: who was forgotten lately, and when.
   std::unordered_map<UserId, std::int64_t> forgotten_;
   double last_expiry_seconds_ = 0;
-  std::uint64_t next_deadline_ = 0;     // its number
+  std::uint64_t next_deadline_ = 0;  // its number
+  std::string first_deadline_;       // no key is before it: those deleted there are not walked over
   std::int64_t old_deadlines_end_ = 0;  // of the decisions made before the start
 
   Counters counters_;

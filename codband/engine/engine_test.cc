@@ -301,6 +301,24 @@ TEST(EngineTest, AShorterWaitDoesNotBringTheForgottenBack) {
   EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
 }
 
+// However the clock is set: the wait of a decision is over when its deadline has passed.
+TEST(EngineTest, DeadlinesAreKeptWhenTheClockIsSetBack) {
+  EngineBox box({.reward_wait_ms = 1000, .default_reward = 0});
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  const auto wait_for_defaults = [&](std::uint64_t count) {
+    while (box->Stats().rewards_defaulted < count) std::this_thread::yield();
+  };
+  box.Advance(100'000);
+  ASSERT_TRUE(box.Rank({.event_id = "first", .user = "ann"}).ok());
+  box.Advance(1001);
+  wait_for_defaults(1);
+  box.Advance(-50'000);
+  ASSERT_TRUE(box.Rank({.event_id = "second", .user = "ann"}).ok());
+  box.Advance(1001);
+  wait_for_defaults(2);
+  EXPECT_EQ(box.Reward("second", 1).value().outcome, RewardOutcome::kLate);
+}
+
 // More decisions than end at a time, all of somebody who was forgotten long before they end.
 TEST(EngineTest, DecisionsOfTheForgottenAreNeverLearned) {
   EngineBox box({.reward_wait_ms = 100, .default_reward = 0});

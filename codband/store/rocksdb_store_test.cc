@@ -173,6 +173,25 @@ TEST_F(RocksDbStoreTest, BulkWriteRefusesRangesAndChangesNothing) {
   EXPECT_EQ(All(*store, Table::kUsers), Content{});
 }
 
+// The filter of a file is as large as a part of a small cache.
+TEST_F(RocksDbStoreTest, ALookupAmongManyReadsLittle) {
+  auto store = Open(directory_ / "data", {.cache_bytes = 1 << 20, .write_buffer_bytes = 1 << 20});
+  constexpr std::uint64_t kRecords = 500'000;
+  const auto key = [](std::uint64_t i) { return fmt::format("{:08}", i); };
+  StoreBatch batch;
+  for (std::uint64_t i = 0; i < kRecords; ++i) batch.Put(Table::kUsers, key(i), "x");
+  ASSERT_TRUE(store->WriteBulk(std::move(batch)).ok());
+  constexpr std::uint64_t kLookups = 200;
+  RandomStream random({1, 1}, 1);
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
+  rocksdb::get_perf_context()->Reset();
+  for (std::uint64_t i = 0; i < kLookups; ++i) {
+    EXPECT_EQ(Get(*store, Table::kUsers, key(random.Below(kRecords))), "x");
+  }
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
+  EXPECT_LT(rocksdb::get_perf_context()->block_read_byte / kLookups, 50'000U);
+}
+
 // How many deleted entries a look at the front of the table goes over.
 std::uint64_t SkippedAtTheFront(const Store& store, Table table) {
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);

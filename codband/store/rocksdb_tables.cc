@@ -75,8 +75,12 @@ rocksdb::ColumnFamilyOptions FamilyOptions(std::uint64_t write_buffer_bytes,
   options.level0_stop_writes_trigger = 128;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
+  // Indices and filters in the cache, too, and in small blocks: the filter of a file with a million
+  // short records is larger than a part of the cache, and would be read again for every lookup.
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
   table.format_version = 5;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
