@@ -18,7 +18,9 @@ namespace codband {
 namespace {
 
 constexpr std::size_t kDefaultDim = 32;
-constexpr std::size_t kTaggedItems = 100;  // of a model, whose tags are counted
+// The tags of a model are those of its best items: of all, every group would have the same.
+constexpr std::size_t kMostTagged = 100;
+constexpr std::size_t kOneTaggedOf = 4;
 constexpr std::int64_t kHourMs = 3'600'000;
 
 }  // namespace
@@ -195,13 +197,15 @@ ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
       best.emplace_back(-Dot(catalogue.arms().arm(i), report.parameter) - model.intercept, i);
     }
-    const std::size_t ranked = std::min(best.size(), std::max(top, kTaggedItems));
+    const std::size_t tagged =
+        std::min(kMostTagged, (best.size() + kOneTaggedOf - 1) / kOneTaggedOf);
+    const std::size_t ranked = std::min(best.size(), std::max(top, tagged));
     std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(ranked));
     std::map<std::string, double> tags;
     for (std::size_t i = 0; i < ranked; ++i) {
       const Item& item = catalogue.item(best[i].second);
       if (i < top) report.items.push_back({item.id, -best[i].first});
-      if (i < kTaggedItems) {
+      if (i < tagged) {
         for (const std::string& tag : item.tags) ++tags[tag];
       }
     }

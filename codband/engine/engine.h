@@ -129,7 +129,7 @@ struct ModelReport {
     double weight = 0;
   };
   std::vector<Top> items;  // best first: expected reward
-  std::vector<Top> tags;   // of the best 100 items: how many of them have it
+  std::vector<Top> tags;   // of the best quarter of the items, at most 100: how many have it
 };
 
 // Counters since the start; gauges of now.

@@ -63,6 +63,10 @@ TEST(EngineTest, LearnsWhatUsersLikeAndSaysSo) {
     popularity += model.popularity;
     if (model.id == even.value().model) {
       EXPECT_EQ(model.items.at(0).name, "a");
+      ASSERT_EQ(model.tags.size(), 2U);  // those of "a": the group likes no other
+      EXPECT_EQ(model.tags[0].name, "loud");
+      EXPECT_EQ(model.tags[1].name, "rock");
+      EXPECT_EQ(model.tags[1].weight, 1);
     }
   }
   EXPECT_EQ(users, 6U);
