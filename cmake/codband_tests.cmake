@@ -18,6 +18,6 @@ function(codband_add_test name)
 endfunction()
 
 # So are, under sanitizers, the parts that do not compute much.
-foreach(part cli report data eval store engine)
+foreach(part cli report data eval store engine server)
   target_compile_options(codband_${part} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
 endforeach()

@@ -30,9 +30,10 @@ class CliTest : public testing::Test {
   }
   ~CliTest() override { std::filesystem::remove_all(directory_); }
 
-  Outcome Run(const std::string& arguments) const {
+  // `before`: what the shell is to do first, or to run the program with.
+  Outcome Run(const std::string& arguments, const std::string& before = "") const {
     const std::string errors = directory_ + "/stderr";
-    const std::string command = std::string(CODBAND_PROGRAM) + " " + arguments + " 2>" + errors;
+    const std::string command = before + " " + CODBAND_PROGRAM + " " + arguments + " 2>" + errors;
     Outcome outcome;
     FILE* pipe = popen(command.c_str(), "r");
     std::array<char, 4096> buffer{};

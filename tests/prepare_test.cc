@@ -2,12 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,18 +15,13 @@
 #include <vector>
 
 #include "codband/base/file.h"
+#include "tests/cli_testing.h"
 
 namespace codband {
 namespace {
 
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
 
 std::vector<std::string> Split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -45,41 +37,26 @@ struct Event {
   std::vector<std::uint64_t> items;
 };
 
-class PrepareTest : public testing::Test {
+class PrepareTest : public CliTest {
  protected:
-  PrepareTest() {
-    std::string name = testing::TempDir() + "/codband_prepare_XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-    fs::create_directories(directory_ / "in");
-    fs::create_directories(directory_ / "results");
+  PrepareTest() : root_(directory_) {
+    fs::create_directories(root_ / "in");
+    fs::create_directories(root_ / "results");
   }
-  ~PrepareTest() override { fs::remove_all(directory_); }
 
   void Write(const std::string& name, const std::string& content) const {
-    std::ofstream(directory_ / "in" / name, std::ios::binary) << content;
+    std::ofstream(root_ / "in" / name, std::ios::binary) << content;
   }
 
   Outcome Run(const std::string& arguments, const std::string& before = "") const {
-    const std::string errors = (directory_ / "stderr").string();
-    const std::string command = fmt::format("cd {} && {} {} {} 2>{}", directory_.string(), before,
-                                            CODBAND_PROGRAM, arguments, errors);
-    Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> buffer{};
-    while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) {
-      outcome.out.append(buffer.data(), got);
-    }
-    outcome.exit_code = WEXITSTATUS(pclose(pipe));
-    outcome.err = ReadFile(errors).value();
-    return outcome;
+    return CliTest::Run(arguments, fmt::format("cd {} && {}", directory_, before));
   }
   Outcome Prepare(const std::string& arguments, const std::string& out = "a") const {
     return Run(fmt::format("prepare {} --in in --out results/{}", arguments, out));
   }
 
   std::string Text(const std::string& file, const std::string& out = "a") const {
-    return ReadFile(directory_ / "results" / out / file).value();
+    return ReadFile(root_ / "results" / out / file).value();
   }
   Json Meta() const { return Json::parse(Text("meta.json")); }
   std::vector<Event> Events() const {
@@ -97,7 +74,7 @@ class PrepareTest : public testing::Test {
   // Names below results/, hidden ones too.
   std::vector<std::string> Results() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(directory_ / "results")) {
+    for (const auto& entry : fs::directory_iterator(root_ / "results")) {
       names.push_back(entry.path().filename().string());
     }
     return names;
@@ -182,7 +159,7 @@ class PrepareTest : public testing::Test {
     Write("ydata-fp-td-clicks-v1_0.20090501", log);
   }
 
-  fs::path directory_;
+  const fs::path root_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> positives_;
 };
 
@@ -390,8 +367,8 @@ TEST_F(PrepareTest, MovieLensRatingsBelowThePositiveOnesAreNoEvents) {
   EXPECT_EQ(Events().size(), 15U);
   ASSERT_EQ(Prepare("movielens --dim 3 --min-observations 10 --max-events 33", "b").exit_code, 0);
   EXPECT_EQ(Split(Text("events.tsv", "b"), '\n').size(), 33U);
-  fs::remove_all(directory_ / "results" / "a");
-  fs::remove_all(directory_ / "results" / "b");
+  fs::remove_all(root_ / "results" / "a");
+  fs::remove_all(root_ / "results" / "b");
   ExpectRefused(Prepare("movielens"), {"--min-observations = 3000", "at most 30"});
 }
 
@@ -509,9 +486,9 @@ TEST_F(PrepareTest, DataSetOfAnotherKindIsRecognised) {
 
 TEST_F(PrepareTest, FilesInADirectoryBelowAreFound) {
   WriteLastFm();
-  fs::rename(directory_ / "in", directory_ / "unpacked");
-  fs::create_directories(directory_ / "in");
-  fs::rename(directory_ / "unpacked", directory_ / "in" / "unpacked");
+  fs::rename(root_ / "in", root_ / "unpacked");
+  fs::create_directories(root_ / "in");
+  fs::rename(root_ / "unpacked", root_ / "in" / "unpacked");
   ExpectRefused(Prepare(kLastFm), {"in/tags.dat is missing", "They seem to be in in/unpacked"});
 }
 
@@ -537,11 +514,11 @@ TEST_F(PrepareTest, GarbageAndTruncatedFilesAreRefused) {
   for (const Case& data_set : cases) {
     for (const std::string& file : data_set.files) {
       SCOPED_TRACE(file);
-      for (const auto& entry : fs::directory_iterator(directory_ / "in")) fs::remove(entry);
+      for (const auto& entry : fs::directory_iterator(root_ / "in")) fs::remove(entry);
       WriteLastFm();
       WriteMovieLens();
       WriteYahoo();
-      const std::string whole = ReadFile(directory_ / "in" / file).value();
+      const std::string whole = ReadFile(root_ / "in" / file).value();
       const char separator = file.ends_with(".dat") ? '\t' : file.ends_with(".csv") ? ',' : ' ';
       const auto refused = [&](const std::string& content, const std::string& why) {
         Write(file, content);
@@ -555,19 +532,19 @@ TEST_F(PrepareTest, GarbageAndTruncatedFilesAreRefused) {
       refused(whole.substr(0, whole.find_last_of(separator)), "it has been cut off");
       // Packed, and cut off; then packed, and damaged.
       Write("whole", whole);
-      const std::string in = (directory_ / "in").string();
+      const std::string in = (root_ / "in").string();
       ASSERT_EQ(std::system(fmt::format("gzip -c {0}/whole > {0}/packed", in).c_str()), 0);
-      std::string packed = ReadFile(directory_ / "in" / "packed").value();
+      std::string packed = ReadFile(root_ / "in" / "packed").value();
       refused(packed.substr(0, packed.size() / 2), "it ends too early");
       packed[packed.size() / 2] ^= 0x55;
       refused(packed, "is damaged");
       // A file of another data set under this name.
       refused(file == "movies.csv" ? "a\tb\n1\t2\n" : "movieId,title,genres\n1,Film,Drama\n",
               "expected");
-      fs::remove(directory_ / "in" / file);
-      fs::create_directories(directory_ / "in" / file);
+      fs::remove(root_ / "in" / file);
+      fs::create_directories(root_ / "in" / file);
       ExpectRefused(Prepare(data_set.set), {"in/" + file + " is a directory", data_set.source});
-      fs::remove(directory_ / "in" / file);
+      fs::remove(root_ / "in" / file);
       ExpectRefused(Prepare(data_set.set), {"in/" + file, "is missing", data_set.source});
     }
   }
@@ -587,12 +564,12 @@ TEST_F(PrepareTest, RefusalLeavesNoDirectoriesAboveEither) {
   WriteLastFm();
   const std::string arguments = std::string("prepare ") + kLastFm + "--in in --out ";
   EXPECT_EQ(Run(arguments + "results/some/where/a").exit_code, 0);
-  EXPECT_TRUE(fs::exists(directory_ / "results/some/where/a/events.tsv"));
+  EXPECT_TRUE(fs::exists(root_ / "results/some/where/a/events.tsv"));
 }
 
 TEST_F(PrepareTest, MalformedLinesAreReportedOrWithStrictAnError) {
   WriteLastFm();
-  std::ofstream(directory_ / "in" / "user_artists.dat", std::ios::app) << "10\tx\t1\r\n10\t100\r\n";
+  std::ofstream(root_ / "in" / "user_artists.dat", std::ios::app) << "10\tx\t1\r\n10\t100\r\n";
   ExpectRefused(Prepare(std::string(kLastFm) + "--strict"),
                 {"in/user_artists.dat:323: artistID = 'x', expected a number"});
   const Outcome outcome = Prepare(kLastFm);
@@ -636,9 +613,9 @@ TEST_F(PrepareTest, EarlierResultsAreReplacedOnlyIfAskedTo) {
 
 TEST_F(PrepareTest, InterruptedRunLeavesNothing) {
   WriteLastFm();
-  fs::remove(directory_ / "in" / "user_artists.dat");
+  fs::remove(root_ / "in" / "user_artists.dat");
   // A file that never comes to an end.
-  ASSERT_EQ(mkfifo((directory_ / "in" / "user_artists.dat").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((root_ / "in" / "user_artists.dat").c_str(), 0600), 0);
   const Outcome outcome =
       Run(std::string("prepare ") + kLastFm + "--in in --out results/a", "timeout -s TERM 3");
   EXPECT_NE(outcome.err.find("interrupted; results/a was not written"), std::string::npos)

@@ -1,7 +1,6 @@
 // codband backup: a copy of the data of this moment.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "codband/cli/command.h"
@@ -38,12 +37,11 @@ Status RunBackup(const BackupFlags& flags) {
 
 void AddBackupCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<BackupFlags>();
-  CLI::App* command = app.add_subcommand("backup", "Copy a server's data, running or not");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("--data", flags->data, "DIR", "The data directory")->required();
-  option("--out", flags->out, "DIR2", "Where the copy goes: a new directory")->required();
-  command->callback([flags, &status] { status = RunBackup(*flags); });
+  const Command command(app, "backup", "Copy a server's data, running or not", kFooter);
+  command.Option("--data", flags->data, "DIR", "The data directory", Command::kRequired);
+  command.Option("--out", flags->out, "DIR2", "Where the copy goes: a new directory",
+                 Command::kRequired);
+  command.Run(status, [flags] { return RunBackup(*flags); });
 }
 
 }  // namespace codband

@@ -13,9 +13,54 @@
 
 namespace codband {
 
-CLI::Option* OptionAdder::operator()(const char* name, std::string& target, const char* value,
-                                     const char* help) const {
-  return command_.add_option(name, target, help)->type_name(value);
+namespace {
+
+std::string Quoted(const std::string& text) {
+  const bool plain = text.find_first_of(" '\"\\$&|;<>()*?[]#~`!{}\n") == text.npos;
+  return plain && !text.empty() ? text : "'" + text + "'";
+}
+
+}  // namespace
+
+Command::Command(CLI::App& app, const char* name, const char* help, std::string_view footer)
+    : command_(app.add_subcommand(name, help)) {
+  command_->footer(std::string(footer));
+}
+
+void Command::Option(const char* name, std::string& target, const char* value, const char* help,
+                     Need need) const {
+  command_->add_option(name, target, help)->type_name(value)->required(need == kRequired);
+}
+
+void Command::List(const char* name, std::vector<std::string>& target, const char* value,
+                   const char* help) const {
+  command_->add_option(name, target, help)->type_name(value)->required();
+}
+
+void Command::Repeated(const char* name, std::vector<std::string>& target, const char* value,
+                       const char* help) const {
+  command_->add_option(name, target, help)->type_name(value)->expected(1)->take_all();
+}
+
+void Command::Switch(const char* name, bool& target, const char* help) const {
+  command_->add_flag(name, target, help);
+}
+
+void Command::Run(Status& status, std::function<Status()> run) const {
+  command_->callback([&status, run = std::move(run)] { status = run(); });
+}
+
+bool Command::Given(const char* name) const { return command_->count(name) > 0; }
+
+std::string Command::Typed(std::string_view without) const {
+  std::string text = "codband " + command_->get_name();
+  for (const CLI::Option* option : command_->get_options()) {
+    if (option->count() == 0 || option->get_name() == without) continue;
+    text += " " + option->get_name();
+    if (option->get_expected_max() == 0) continue;
+    for (const std::string& value : option->results()) text += " " + Quoted(value);
+  }
+  return text;
 }
 
 Result<std::size_t> ParseWhole(std::string_view flag, std::string_view text, std::size_t min,

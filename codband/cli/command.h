@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
-class Option;
 }  // namespace CLI
 
 namespace codband {
@@ -32,17 +32,35 @@ void AddRestoreCommand(CLI::App& app, Status& status);
 void AddExportCommand(CLI::App& app, Status& status);
 void AddDoctorCommand(CLI::App& app, Status& status);
 
-// Adds flags and arguments to a subcommand, which outlives it: option("--users", users, "N", help).
-// `target` keeps the text and outlives the parsing.
-class OptionAdder {
+// A subcommand in the making; copies are handles of the same one. Targets outlive the parsing. The
+// parser itself, which takes long to compile, stays behind it.
+class Command {
  public:
-  explicit OptionAdder(CLI::App& command) : command_(command) {}
+  Command(CLI::App& app, const char* name, const char* help, std::string_view footer = {});
 
-  CLI::Option* operator()(const char* name, std::string& target, const char* value,
-                          const char* help) const;
+  // A flag with a value, or, without a dash, an argument; kept as text.
+  enum class Need { kOptional, kRequired };
+  static constexpr Need kRequired = Need::kRequired;
+  void Option(const char* name, std::string& target, const char* value, const char* help,
+              Need need = Need::kOptional) const;
+  // A flag with several values, at least one: --log a b.
+  void List(const char* name, std::vector<std::string>& target, const char* value,
+            const char* help) const;
+  // A flag that may be given several times: --set a --set b.
+  void Repeated(const char* name, std::vector<std::string>& target, const char* value,
+                const char* help) const;
+  void Switch(const char* name, bool& target, const char* help) const;
+
+  // What it does, and where its outcome goes.
+  void Run(Status& status, std::function<Status()> run) const;
+
+  // While it runs: whether the flag was given.
+  bool Given(const char* name) const;
+  // The command as it could be typed again, but for the flag `without`.
+  std::string Typed(std::string_view without) const;
 
  private:
-  CLI::App& command_;
+  CLI::App* command_;
 };
 
 // Flags are read as text and parsed here, so that every message names the flag, the value and what
@@ -90,5 +108,19 @@ struct RunFlags {
 // The formats that results are printed in.
 enum class OutputFormat { kTable, kJson, kCsv };
 Result<OutputFormat> ParseFormat(std::string_view text);
+
+// As the record's own ToText, ToJson or ToCsv writes it.
+template <typename Record>
+std::string Format(const Record& record, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return ToJson(record);
+    case OutputFormat::kCsv:
+      return ToCsv(record);
+    case OutputFormat::kTable:
+      break;
+  }
+  return ToText(record);
+}
 
 }  // namespace codband

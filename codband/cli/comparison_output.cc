@@ -164,17 +164,17 @@ std::string ToJson(const ComparisonRecord& record) {
 }
 
 std::string ToCsv(const ComparisonRecord& record) {
-  Table table({{"policy"},
-               {"seed"},
-               {"regret"},
-               {"changes_true"},
-               {"changes_detected"},
-               {"median_delay"},
-               {"false_alarms_per_1000"},
-               {"models"},
-               {"precision"},
-               {"recall"},
-               {"us_per_step"}});
+  ReportTable table({{"policy"},
+                     {"seed"},
+                     {"regret"},
+                     {"changes_true"},
+                     {"changes_detected"},
+                     {"median_delay"},
+                     {"false_alarms_per_1000"},
+                     {"models"},
+                     {"precision"},
+                     {"recall"},
+                     {"us_per_step"}});
   const auto or_empty = [](std::optional<double> value) {
     return value ? fmt::format("{}", *value) : "";
   };
@@ -193,11 +193,11 @@ std::string ToCsv(const ComparisonRecord& record) {
   return table.ToCsv();
 }
 
-Table SummaryTable(const ComparisonRecord& record) {
+ReportTable SummaryTable(const ComparisonRecord& record) {
   std::vector<TableColumn> columns = {{"policy"}, {"regret", Align::kRight}, {"±", Align::kRight}};
   std::ranges::copy(DiagnosisColumns(), std::back_inserter(columns));
   columns.push_back({"µs/step", Align::kRight});
-  Table table(std::move(columns));
+  ReportTable table(std::move(columns));
   for (const PolicyResults& policy : record.comparison.policies) {
     const RunSummary summary = Summarise(policy);
     std::vector<std::string> cells = {policy.spec, fmt::format("{:.0f}", summary.mean_regret),
@@ -216,5 +216,7 @@ Status WriteReport(const ComparisonRecord& record, const std::string& directory)
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/curves.csv", CurvesCsv(record)));
   return WriteFileDurably(directory + "/report.html", ReportPage(record));
 }
+
+std::string ToText(const ComparisonRecord& record) { return SummaryTable(record).ToText(); }
 
 }  // namespace codband

@@ -32,11 +32,14 @@ nlohmann::ordered_json SeedsJson(std::uint64_t first, std::size_t count);
 // One JSON object; apart from timings it is a function of environment, seeds and policies.
 std::string ToJson(const ComparisonRecord& record);
 
+// The summary, for people.
+std::string ToText(const ComparisonRecord& record);
+
 // One line a run: policy, seed, regret, changes, clusters, time.
 std::string ToCsv(const ComparisonRecord& record);
 
 // One row a policy, for people.
-Table SummaryTable(const ComparisonRecord& record);
+ReportTable SummaryTable(const ComparisonRecord& record);
 
 // report.html, regret.svg, results.json, runs.csv and curves.csv in an existing directory.
 Status WriteReport(const ComparisonRecord& record, const std::string& directory);

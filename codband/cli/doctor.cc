@@ -1,7 +1,6 @@
 // codband doctor: whether a data directory is sound.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "codband/cli/command.h"
@@ -31,11 +30,9 @@ Status RunDoctor(const std::string& data) {
 
 void AddDoctorCommand(CLI::App& app, Status& status) {
   auto data = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("doctor", "Check whether a data directory is sound");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("--data", *data, "DIR", "The data directory, or a backup")->required();
-  command->callback([data, &status] { status = RunDoctor(*data); });
+  const Command command(app, "doctor", "Check whether a data directory is sound", kFooter);
+  command.Option("--data", *data, "DIR", "The data directory, or a backup", Command::kRequired);
+  command.Run(status, [data] { return RunDoctor(*data); });
 }
 
 }  // namespace codband

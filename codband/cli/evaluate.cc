@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
 
@@ -130,24 +129,7 @@ Result<std::unique_ptr<Target>> MakeTarget(const std::string& spec, const Logged
   return MakePolicyTarget(spec, std::move(policy).value(), options);
 }
 
-std::string Quoted(const std::string& text) {
-  const bool plain = text.find_first_of(" '\"\\$&|;<>()*?[]#~`!{}\n") == text.npos;
-  return plain && !text.empty() ? text : "'" + text + "'";
-}
-
-// The flags that were given, as one command.
-std::string CommandFor(const CLI::App& command) {
-  std::string text = "codband evaluate";
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_name() == "--out") continue;
-    text += " " + option->get_name();
-    if (option->get_expected_max() == 0) continue;
-    for (const std::string& value : option->results()) text += " " + Quoted(value);
-  }
-  return text;
-}
-
-Status RunEvaluate(const EvaluateFlags& flags, const CLI::App& command) {
+Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
   EvaluationRecord record;
@@ -182,87 +164,85 @@ Status RunEvaluate(const EvaluateFlags& flags, const CLI::App& command) {
   if (!evaluation.ok()) {
     return Status::InvalidArgument("--" + evaluation.status().message());
   }
-  record.command = CommandFor(command);
+  record.command = command.Typed("--out");
   record.files = flags.files;
   record.log = read.value().summary;
   record.dim = log.dim();
   record.users = log.users.size();
   record.actions = log.action_names.size();
   record.evaluation = std::move(evaluation).value();
-  switch (format.value()) {
-    case OutputFormat::kJson:
-      fmt::print("{}", ToJson(record));
-      break;
-    case OutputFormat::kCsv:
-      fmt::print("{}", ToCsv(record));
-      break;
-    case OutputFormat::kTable:
-      fmt::print("{}", ToText(record));
-      break;
-  }
+  fmt::print("{}", Format(record, format.value()));
   if (flags.out.empty()) return {};
   CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
   return {};
 }
 
-void AddCsvFlags(CLI::App& command, CsvLogOptions& csv) {
-  const OptionAdder option(command);
-  option("--action-column", csv.action, "NAME", "CSV: the action taken (default action)");
-  option("--reward-column", csv.reward, "NAME", "CSV: what it brought (default reward)");
-  option("--propensity-column", csv.propensity, "NAME",
-         "CSV: the chance it was taken with (default propensity)");
-  option("--user-column", csv.user, "NAMES",
-         "CSV: the user; several with commas: a user is a combination (default user, if there)");
-  option("--time-column", csv.time, "NAME", "CSV: when (default time, if there)");
-  option("--group-column", csv.group, "NAME", "CSV: the group for table:FILE, such as a position");
-  option("--items", csv.items_file, "FILE", "CSV: features of the actions, one row each");
-  option("--item-column", csv.items_column, "NAME",
-         "CSV: the action in --items (default: as --action-column)");
-  option("--action-features", csv.action_prefix, "PREFIX",
-         "CSV: columns PREFIX + action hold one feature of each action");
-  option("--context-columns", csv.context, "NAMES",
-         "CSV: numbers that describe the event; every action has its own parameters for them");
+void AddCsvFlags(const Command& command, CsvLogOptions& csv) {
+  command.Option("--action-column", csv.action, "NAME", "CSV: the action taken (default action)");
+  command.Option("--reward-column", csv.reward, "NAME", "CSV: what it brought (default reward)");
+  command.Option("--propensity-column", csv.propensity, "NAME",
+                 "CSV: the chance it was taken with (default propensity)");
+  command.Option(
+      "--user-column", csv.user, "NAMES",
+      "CSV: the user; several with commas: a user is a combination (default user, if there)");
+  command.Option("--time-column", csv.time, "NAME", "CSV: when (default time, if there)");
+  command.Option("--group-column", csv.group, "NAME",
+                 "CSV: the group for table:FILE, such as a position");
+  command.Option("--items", csv.items_file, "FILE", "CSV: features of the actions, one row each");
+  command.Option("--item-column", csv.items_column, "NAME",
+                 "CSV: the action in --items (default: as --action-column)");
+  command.Option("--action-features", csv.action_prefix, "PREFIX",
+                 "CSV: columns PREFIX + action hold one feature of each action");
+  command.Option(
+      "--context-columns", csv.context, "NAMES",
+      "CSV: numbers that describe the event; every action has its own parameters for them");
 }
 
 }  // namespace
 
 void AddEvaluateCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<EvaluateFlags>();
-  CLI::App* command = app.add_subcommand(
-      "evaluate", "Estimate from logged decisions what other policies would have earned");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  command->add_option("--log", flags->files, "The log's files, or the directory they are in")
-      ->type_name("FILE…")
-      ->required();
-  option("--input", flags->input, "dsjson|csv", "What they are (default: by the first one's name)");
-  command->add_flag("--strict", flags->strict, "Fail on every line that cannot be used");
-  command->add_flag("--lenient", flags->lenient,
-                    "Leave out decisions with impossible values too, instead of failing");
-  option("--policies", flags->policies, "LIST",
-         "Comma-separated (default logged,first,uniform,linucb,codband)");
-  option("--order", flags->order, "time|log", "In which order events are played (default time)");
-  option("--learn", flags->learn, "all|accepted",
-         "What policies learn from: every logged outcome, or those replay accepts (default all)");
-  option("--floor", flags->floor, "SHARE", "Of policies' choices that are uniform (default 0)");
-  option("--confidence", flags->confidence, "C", "Of the intervals (default 0.95)");
-  option("--resamples", flags->resamples, "n", "Of the bootstrap (default 1000)");
-  option("--reward-min", flags->reward_min, "R", "No reward can be smaller (default: data, or 0)");
-  option("--reward-max", flags->reward_max, "R", "No reward can be larger (default: data, or 1)");
-  option("--min-propensity", flags->min_propensity, "P",
-         "No propensity can be smaller (default: the smallest in the log)");
-  option("--ridge", flags->ridge, "L", "Of the reward model of dr and dm (default 1)");
-  option("--seed", flags->runs.seed, "S", "Of policies, replay and bootstrap (default 1)");
-  option("--threads", flags->runs.threads, "n", "Policies at a time (default: one per core)");
-  option("--user-field", flags->user_field, "PATH", "DSJSON: the user in c (default User.id)");
-  option("--dim", flags->dim, "D", "DSJSON: features (default: as logged; 32 if hashed by name)");
-  option("--action-base", flags->action_base, "auto|0|1",
-         "DSJSON: what the numbers in a count from (default auto)");
-  AddCsvFlags(*command, flags->csv);
-  option("--format", flags->format, "table|json|csv", "What is printed (default table)");
-  option("--out", flags->out, "DIR", "Also write a report with a figure to this directory");
-  command->callback([flags, command, &status] { status = RunEvaluate(*flags, *command); });
+  const Command command(app, "evaluate",
+                        "Estimate from logged decisions what other policies would have earned",
+                        kFooter);
+  command.List("--log", flags->files, "FILE…", "The log's files, or the directory they are in");
+  command.Option("--input", flags->input, "dsjson|csv",
+                 "What they are (default: by the first one's name)");
+  command.Switch("--strict", flags->strict, "Fail on every line that cannot be used");
+  command.Switch("--lenient", flags->lenient,
+                 "Leave out decisions with impossible values too, instead of failing");
+  command.Option("--policies", flags->policies, "LIST",
+                 "Comma-separated (default logged,first,uniform,linucb,codband)");
+  command.Option("--order", flags->order, "time|log",
+                 "In which order events are played (default time)");
+  command.Option(
+      "--learn", flags->learn, "all|accepted",
+      "What policies learn from: every logged outcome, or those replay accepts (default all)");
+  command.Option("--floor", flags->floor, "SHARE",
+                 "Of policies' choices that are uniform (default 0)");
+  command.Option("--confidence", flags->confidence, "C", "Of the intervals (default 0.95)");
+  command.Option("--resamples", flags->resamples, "n", "Of the bootstrap (default 1000)");
+  command.Option("--reward-min", flags->reward_min, "R",
+                 "No reward can be smaller (default: data, or 0)");
+  command.Option("--reward-max", flags->reward_max, "R",
+                 "No reward can be larger (default: data, or 1)");
+  command.Option("--min-propensity", flags->min_propensity, "P",
+                 "No propensity can be smaller (default: the smallest in the log)");
+  command.Option("--ridge", flags->ridge, "L", "Of the reward model of dr and dm (default 1)");
+  command.Option("--seed", flags->runs.seed, "S", "Of policies, replay and bootstrap (default 1)");
+  command.Option("--threads", flags->runs.threads, "n",
+                 "Policies at a time (default: one per core)");
+  command.Option("--user-field", flags->user_field, "PATH",
+                 "DSJSON: the user in c (default User.id)");
+  command.Option("--dim", flags->dim, "D",
+                 "DSJSON: features (default: as logged; 32 if hashed by name)");
+  command.Option("--action-base", flags->action_base, "auto|0|1",
+                 "DSJSON: what the numbers in a count from (default auto)");
+  AddCsvFlags(command, flags->csv);
+  command.Option("--format", flags->format, "table|json|csv", "What is printed (default table)");
+  command.Option("--out", flags->out, "DIR", "Also write a report with a figure to this directory");
+  command.Run(status, [flags, command] { return RunEvaluate(*flags, command); });
 }
 
 }  // namespace codband

@@ -40,13 +40,13 @@ std::optional<Interval> BootstrapOf(const Estimate& estimate) {
   return estimate.bootstrap->interval;
 }
 
-Table EstimateTable(const EvaluationRecord& record) {
-  Table table({{"policy"},
-               {"estimator"},
-               {"value", Align::kRight},
-               {"± error", Align::kRight},
-               {Percent(record) + " bootstrap", Align::kRight},
-               {Percent(record) + " guaranteed", Align::kRight}});
+ReportTable EstimateTable(const EvaluationRecord& record) {
+  ReportTable table({{"policy"},
+                     {"estimator"},
+                     {"value", Align::kRight},
+                     {"± error", Align::kRight},
+                     {Percent(record) + " bootstrap", Align::kRight},
+                     {Percent(record) + " guaranteed", Align::kRight}});
   for (const TargetReport& target : record.evaluation.targets) {
     for (const Estimate& estimate : target.estimates) {
       table.AddRow({target.name, std::string(EstimatorName(estimate.estimator)),
@@ -58,13 +58,13 @@ Table EstimateTable(const EvaluationRecord& record) {
   return table;
 }
 
-Table SupportTable(const EvaluationRecord& record) {
-  Table table({{"policy"},
-               {"effective events", Align::kRight},
-               {"replay events", Align::kRight},
-               {"largest weight", Align::kRight},
-               {"mean weight", Align::kRight},
-               {"outside the log", Align::kRight}});
+ReportTable SupportTable(const EvaluationRecord& record) {
+  ReportTable table({{"policy"},
+                     {"effective events", Align::kRight},
+                     {"replay events", Align::kRight},
+                     {"largest weight", Align::kRight},
+                     {"mean weight", Align::kRight},
+                     {"outside the log", Align::kRight}});
   for (const TargetReport& target : record.evaluation.targets) {
     table.AddRow({target.name, fmt::format("{:.0f}", target.effective_sample),
                   fmt::format("{}", target.accepted), FormatNumber(target.largest_weight),
@@ -240,17 +240,17 @@ std::string ToJson(const EvaluationRecord& record) {
 }
 
 std::string ToCsv(const EvaluationRecord& record) {
-  Table table({{"policy"},
-               {"estimator"},
-               {"value"},
-               {"standard_error"},
-               {"bootstrap_low"},
-               {"bootstrap_high"},
-               {"guaranteed_low"},
-               {"guaranteed_high"},
-               {"effective_sample"},
-               {"replay_events"},
-               {"largest_weight"}});
+  ReportTable table({{"policy"},
+                     {"estimator"},
+                     {"value"},
+                     {"standard_error"},
+                     {"bootstrap_low"},
+                     {"bootstrap_high"},
+                     {"guaranteed_low"},
+                     {"guaranteed_high"},
+                     {"effective_sample"},
+                     {"replay_events"},
+                     {"largest_weight"}});
   const auto text = [](bool there, double value) { return there ? fmt::format("{}", value) : ""; };
   for (const TargetReport& target : record.evaluation.targets) {
     for (const Estimate& estimate : target.estimates) {

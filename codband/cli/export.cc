@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -142,12 +141,11 @@ Status RunExport(const ExportFlags& flags) {
 
 void AddExportCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "Print what was learned as JSON");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("--data", flags->data, "DIR", "The data directory, or a backup")->required();
-  option("--out", flags->out, "FILE", "Where the JSON goes (default: standard output)");
-  command->callback([flags, &status] { status = RunExport(*flags); });
+  const Command command(app, "export", "Print what was learned as JSON", kFooter);
+  command.Option("--data", flags->data, "DIR", "The data directory, or a backup",
+                 Command::kRequired);
+  command.Option("--out", flags->out, "FILE", "Where the JSON goes (default: standard output)");
+  command.Run(status, [flags] { return RunExport(*flags); });
 }
 
 }  // namespace codband

@@ -11,6 +11,7 @@
 #include "codband/cli/data_directory.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/records.h"
+#include "codband/report/table.h"
 #include "codband/report/text.h"
 #include "codband/store/store.h"
 
@@ -161,6 +162,14 @@ Status CheckSound(const std::filesystem::path& data, const std::vector<Finding>&
   if (broken == findings.end()) return {};
   return {StatusCode::kCheckFailed,
           fmt::format("{} is not sound: {}: {}", data.string(), broken->part, broken->text)};
+}
+
+std::string FindingsText(const std::vector<Finding>& findings) {
+  ReportTable table({{"part"}, {"sound"}, {"what is there"}});
+  for (const Finding& finding : findings) {
+    table.AddRow({finding.part, finding.sound ? "yes" : "NO", finding.text});
+  }
+  return table.ToText();
 }
 
 }  // namespace codband

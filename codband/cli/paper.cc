@@ -1,7 +1,6 @@
 // codband paper: the synthetic section of the paper, complete, with one command.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -223,18 +222,17 @@ Status RunPaper(const PaperFlags& flags) {
 
 void AddPaperCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<PaperFlags>();
-  CLI::App* command =
-      app.add_subcommand("paper", "Reproduce the paper's synthetic experiments, with a report");
-  command->footer(std::string(kFooter));
-  command->add_flag("--quick", flags->quick, "Fewer users, rounds and seeds: about a minute");
-  const OptionAdder option(*command);
-  option("--seed", flags->runs.seed, "S", "First seed (default 1)");
-  option("--seeds", flags->runs.seeds, "n", "How many seeds (default 5; 1 with --quick)");
-  option("--rows", flags->rows, "LIST", "Only these experiments (default: all)");
-  option("--policies", flags->policies, "LIST", "Only these policies, or others (default: all)");
-  option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
-  option("--out", flags->out, "DIR", "Where results go (default out/paper)");
-  command->callback([flags, &status] { status = RunPaper(*flags); });
+  const Command command(app, "paper", "Reproduce the paper's synthetic experiments, with a report",
+                        kFooter);
+  command.Switch("--quick", flags->quick, "Fewer users, rounds and seeds: about a minute");
+  command.Option("--seed", flags->runs.seed, "S", "First seed (default 1)");
+  command.Option("--seeds", flags->runs.seeds, "n", "How many seeds (default 5; 1 with --quick)");
+  command.Option("--rows", flags->rows, "LIST", "Only these experiments (default: all)");
+  command.Option("--policies", flags->policies, "LIST",
+                 "Only these policies, or others (default: all)");
+  command.Option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
+  command.Option("--out", flags->out, "DIR", "Where results go (default out/paper)");
+  command.Run(status, [flags] { return RunPaper(*flags); });
 }
 
 }  // namespace codband

@@ -63,10 +63,10 @@ std::vector<std::size_t> Rounds(const PaperRecord& record, std::size_t experimen
 
 // One row an experiment, one column a policy; cell(experiment, policy).
 template <typename Cell>
-Table PolicyTable(const PaperRecord& record, const Cell& cell) {
+ReportTable PolicyTable(const PaperRecord& record, const Cell& cell) {
   std::vector<TableColumn> columns = {{"experiment"}};
   for (const std::string& policy : record.policies) columns.push_back({policy, Align::kRight});
-  Table table(std::move(columns));
+  ReportTable table(std::move(columns));
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
     std::vector<std::string> cells = {
         fmt::format("{}: {}", record.experiments[e].name, record.experiments[e].title)};
@@ -85,7 +85,7 @@ Table PolicyTable(const PaperRecord& record, const Cell& cell) {
   return table;
 }
 
-Table LimitTable(const PaperRecord& record) {
+ReportTable LimitTable(const PaperRecord& record) {
   return PolicyTable(record, [&](std::size_t e, std::size_t p) -> std::string {
     const auto limit = Limit(record.results[e]);
     if (!limit) return "–";
@@ -93,11 +93,11 @@ Table LimitTable(const PaperRecord& record) {
   });
 }
 
-Table DiagnosisTable(const PaperRecord& record) {
+ReportTable DiagnosisTable(const PaperRecord& record) {
   std::vector<TableColumn> columns = {{"experiment"}, {"policy"}};
   std::ranges::copy(DiagnosisColumns(), std::back_inserter(columns));
   columns.push_back({"µs/step", Align::kRight});
-  Table table(std::move(columns));
+  ReportTable table(std::move(columns));
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
     for (const PolicyResults& policy : record.results[e]) {
       const auto info = FindPolicy(policy.spec);
@@ -116,25 +116,25 @@ Table DiagnosisTable(const PaperRecord& record) {
 }
 
 std::string TableCsv(const PaperRecord& record) {
-  Table table({{"experiment"},
-               {"models"},
-               {"period_min"},
-               {"period_max"},
-               {"noise"},
-               {"policy"},
-               {"seeds"},
-               {"regret_mean"},
-               {"regret_sd"},
-               {"paper"},
-               {"ratio_to_paper"},
-               {"ratio_to_limit"},
-               {"changes_true"},
-               {"changes_detected"},
-               {"median_delay"},
-               {"false_alarms_per_1000"},
-               {"pool_models"},
-               {"precision"},
-               {"recall"}});
+  ReportTable table({{"experiment"},
+                     {"models"},
+                     {"period_min"},
+                     {"period_max"},
+                     {"noise"},
+                     {"policy"},
+                     {"seeds"},
+                     {"regret_mean"},
+                     {"regret_sd"},
+                     {"paper"},
+                     {"ratio_to_paper"},
+                     {"ratio_to_limit"},
+                     {"changes_true"},
+                     {"changes_detected"},
+                     {"median_delay"},
+                     {"false_alarms_per_1000"},
+                     {"pool_models"},
+                     {"precision"},
+                     {"recall"}});
   const auto text = [](std::optional<double> value) {
     return value ? fmt::format("{}", *value) : "";
   };
@@ -164,7 +164,7 @@ std::string TableCsv(const PaperRecord& record) {
 }
 
 std::string CurvesCsv(const PaperRecord& record) {
-  Table table({{"experiment"}, {"policy"}, {"rounds"}, {"regret_mean"}, {"regret_sd"}});
+  ReportTable table({{"experiment"}, {"policy"}, {"rounds"}, {"regret_mean"}, {"regret_sd"}});
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
     const std::vector<std::size_t> rounds = Rounds(record, e);
     for (const PolicyResults& policy : record.results[e]) {
@@ -340,7 +340,7 @@ bool NeedsUserModels(const PaperRecord& record, std::size_t experiment, std::siz
          (record.policies[policy] == "codband" || record.policies[policy] == "codband:paper");
 }
 
-Table RegretTable(const PaperRecord& record) {
+ReportTable RegretTable(const PaperRecord& record) {
   return PolicyTable(record, [&](std::size_t e, std::size_t p) {
     const auto published = Published(record.experiments[e], record.policies[p]);
     return fmt::format("{:.0f}{}", Summarise(record.results[e][p]).mean_regret,

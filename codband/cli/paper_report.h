@@ -31,7 +31,7 @@ bool NeedsUserModels(const PaperRecord& record, std::size_t experiment, std::siz
 
 // Mean regret, one row an experiment, one column a policy; the paper's number in brackets. The best
 // learner of each row is emphasised.
-Table RegretTable(const PaperRecord& record);
+ReportTable RegretTable(const PaperRecord& record);
 
 // report.html, table.md, table.csv, curves.csv and the figures (SVG, and PNG where rsvg-convert is
 // installed) in an existing directory.

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -29,7 +28,7 @@ std::string Traits(const PolicyInfo& info) {
 }
 
 void PrintList() {
-  Table table({{"policy"}, {"what it does"}, {"traits"}});
+  ReportTable table({{"policy"}, {"what it does"}, {"traits"}});
   for (const PolicyInfo* info : RegisteredPolicies()) {
     table.AddRow({info->name, info->summary, Traits(*info)});
     for (const Preset& preset : info->presets) {
@@ -49,7 +48,7 @@ void PrintOne(const PolicyInfo& info) {
     fmt::print("\nIt has no parameters.\n");
     return;
   }
-  Table table({{"parameter"}, {"default"}, {"allowed"}, {"meaning"}});
+  ReportTable table({{"parameter"}, {"default"}, {"allowed"}, {"meaning"}});
   for (const ParamInfo& param : info.params) {
     table.AddRow({param.name, param.DefaultText(), param.AllowedText(), param.help});
   }
@@ -120,10 +119,10 @@ Status RunPolicies(const PoliciesFlags& flags) {
 
 void AddPoliciesCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<PoliciesFlags>();
-  CLI::App* command = app.add_subcommand("policies", "List the policies and their parameters");
-  command->add_option("NAME", flags->name, "Show this policy's parameters, ranges and defaults");
-  command->add_option("--format", flags->format, "table or json");
-  command->callback([flags, &status] { status = RunPolicies(*flags); });
+  const Command command(app, "policies", "List the policies and their parameters");
+  command.Option("NAME", flags->name, "NAME", "Show this policy's parameters, ranges and defaults");
+  command.Option("--format", flags->format, "table|json", "What is printed (default table)");
+  command.Run(status, [flags] { return RunPolicies(*flags); });
 }
 
 }  // namespace codband

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <limits>
@@ -223,7 +222,6 @@ struct PrepareFlags {
   bool strict = false;
   bool overwrite = false;
   std::vector<std::string> texts = std::vector<std::string>(std::size(kFlags));
-  std::vector<CLI::Option*> given = {};  // in the order of kFlags
 };
 
 bool Has(const Flag& flag, DataSet set) { return (flag.sets >> static_cast<unsigned>(set)) & 1U; }
@@ -238,11 +236,12 @@ Result<DataSet> ParseSet(std::string_view text) {
       fmt::format("data set '{}' is unknown; there are {}", text, fmt::join(names, ", ")));
 }
 
-Result<PrepareOptions> ParseOptions(const PrepareFlags& flags, DataSet set) {
+Result<PrepareOptions> ParseOptions(const PrepareFlags& flags, const Command& command,
+                                    DataSet set) {
   PrepareOptions options = PrepareOptions::For(set);
   options.strict = flags.strict;
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
-    if (flags.given[i]->count() == 0) continue;
+    if (!command.Given(kFlags[i].name)) continue;
     if (!Has(kFlags[i], set)) {
       std::vector<std::string_view> names;
       for (const DataSet other : kDataSets) {
@@ -348,10 +347,10 @@ class InterruptGuard {
   struct sigaction old_term_ = {};
 };
 
-Status RunPrepare(const PrepareFlags& flags) {
+Status RunPrepare(const PrepareFlags& flags, const Command& command) {
   const auto set = ParseSet(flags.set);
   if (!set.ok()) return set.status();
-  const auto options = ParseOptions(flags, set.value());
+  const auto options = ParseOptions(flags, command, set.value());
   if (!options.ok()) return options.status();
 
   const InterruptGuard guard;
@@ -386,20 +385,20 @@ Status RunPrepare(const PrepareFlags& flags) {
 
 void AddPrepareCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<PrepareFlags>();
-  CLI::App* command =
-      app.add_subcommand("prepare", "Turn a public data set into a stream of recorded events");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("SET", flags->set, "SET", "lastfm, delicious, movielens or yahoo")->required();
-  option("--in", flags->in, "DIR", "Where the files of the data set are")->required();
-  option("--out", flags->out, "DIR", "Where to write; must be new or empty")->required();
-  command->add_flag("--overwrite", flags->overwrite, "Replace an earlier result in --out");
-  command->add_flag("--strict", flags->strict, "Fail on the first malformed line");
+  const Command command(app, "prepare", "Turn a public data set into a stream of recorded events",
+                        kFooter);
+  command.Option("SET", flags->set, "SET", "lastfm, delicious, movielens or yahoo",
+                 Command::kRequired);
+  command.Option("--in", flags->in, "DIR", "Where the files of the data set are",
+                 Command::kRequired);
+  command.Option("--out", flags->out, "DIR", "Where to write; must be new or empty",
+                 Command::kRequired);
+  command.Switch("--overwrite", flags->overwrite, "Replace an earlier result in --out");
+  command.Switch("--strict", flags->strict, "Fail on the first malformed line");
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
-    flags->given.push_back(
-        option(kFlags[i].name, flags->texts[i], kFlags[i].value, kFlags[i].help));
+    command.Option(kFlags[i].name, flags->texts[i], kFlags[i].value, kFlags[i].help);
   }
-  command->callback([flags, &status] { status = RunPrepare(*flags); });
+  command.Run(status, [flags, command] { return RunPrepare(*flags, command); });
 }
 
 }  // namespace codband

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -60,18 +59,6 @@ Examples:
 
 A policy's result depends on the stream, the seed and its own parameters only,
 never on --threads or on the other policies.)";
-
-std::string Print(const ReplayRecord& record, OutputFormat format) {
-  switch (format) {
-    case OutputFormat::kJson:
-      return ToJson(record);
-    case OutputFormat::kCsv:
-      return ToCsv(record);
-    case OutputFormat::kTable:
-      break;
-  }
-  return ToText(record);
-}
 
 // Reads what the flags ask for, in the order that they ask for.
 Result<RecordedStream> ReadPlayed(const ReplayFlags& flags) {
@@ -139,7 +126,7 @@ Status RunReplay(const ReplayFlags& flags) {
   record.comparison = std::move(comparison).value();
   record.seconds = WallSeconds() - start;
 
-  fmt::print("{}", Print(record, format.value()));
+  fmt::print("{}", Format(record, format.value()));
   if (flags.out.empty()) return {};
   CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
@@ -150,25 +137,23 @@ Status RunReplay(const ReplayFlags& flags) {
 
 void AddReplayCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ReplayFlags>();
-  CLI::App* command = app.add_subcommand("replay", "Compare policies on recorded events");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("DIR", flags->directory, "DIR", "Where features.tsv and events.tsv or log.tsv are")
-      ->required();
-  option("--policies", flags->policies, "LIST",
-         "Comma-separated (default codband,codband:paper,linucb,uniform-linucb,random)");
-  option("--play", flags->play, "events|log",
-         "Which file is played (default log if there is one, else events)");
-  option("--order", flags->order, "recorded|interleaved",
-         "Of the events: as in the file, or users mixed at random (default recorded)");
-  option("--boundary-window", flags->window, "n",
-         "How many events of a user from a true boundary on belong to it (default 10)");
-  option("--seed", flags->runs.seed, "S", "First seed (default 1)");
-  option("--seeds", flags->runs.seeds, "n", "How many seeds, counting up (default 1)");
-  option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
-  option("--format", flags->format, "table|json|csv", "What is printed (default table)");
-  option("--out", flags->out, "DIR", "Also write a report with figures to this directory");
-  command->callback([flags, &status] { status = RunReplay(*flags); });
+  const Command command(app, "replay", "Compare policies on recorded events", kFooter);
+  command.Option("DIR", flags->directory, "DIR", "Where features.tsv and events.tsv or log.tsv are",
+                 Command::kRequired);
+  command.Option("--policies", flags->policies, "LIST",
+                 "Comma-separated (default codband,codband:paper,linucb,uniform-linucb,random)");
+  command.Option("--play", flags->play, "events|log",
+                 "Which file is played (default log if there is one, else events)");
+  command.Option("--order", flags->order, "recorded|interleaved",
+                 "Of the events: as in the file, or users mixed at random (default recorded)");
+  command.Option("--boundary-window", flags->window, "n",
+                 "How many events of a user from a true boundary on belong to it (default 10)");
+  command.Option("--seed", flags->runs.seed, "S", "First seed (default 1)");
+  command.Option("--seeds", flags->runs.seeds, "n", "How many seeds, counting up (default 1)");
+  command.Option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
+  command.Option("--format", flags->format, "table|json|csv", "What is printed (default table)");
+  command.Option("--out", flags->out, "DIR", "Also write a report with figures to this directory");
+  command.Run(status, [flags] { return RunReplay(*flags); });
 }
 
 }  // namespace codband

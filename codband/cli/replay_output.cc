@@ -173,13 +173,13 @@ Json GroupsJson(const ReplayRecord& record, const ReplayResults& policy) {
 
 }  // namespace
 
-Table SummaryTable(const ReplayRecord& record) {
+ReportTable SummaryTable(const ReplayRecord& record) {
   std::vector<TableColumn> columns = {{"policy"}};
   for (const Metric& metric : MetricsOf(record.stream)) {
     columns.push_back({metric.title, Align::kRight});
     columns.push_back({"±", Align::kRight});
   }
-  Table table(std::move(columns));
+  ReportTable table(std::move(columns));
   std::size_t best = 0;
   double most = -1;
   for (const ReplayResults& policy : record.comparison.policies) {
@@ -211,17 +211,17 @@ CurveSpread NormalisedCurves(const ReplayRecord& record, const ReplayResults& po
       Collect(policy.runs, [&](const ReplayRun& run) { return NormalisedCurve(record, run); }));
 }
 
-std::optional<Table> BoundaryTable(const ReplayRecord& record) {
+std::optional<ReportTable> BoundaryTable(const ReplayRecord& record) {
   if (!record.origins) return std::nullopt;
-  Table table({{"policy"},
-               {"boundaries of"},
-               {"true", Align::kRight},
-               {"detected", Align::kRight},
-               {"at one", Align::kRight},
-               {"by chance", Align::kRight},
-               {"±", Align::kRight},
-               {"found", Align::kRight},
-               {"by chance", Align::kRight}});
+  ReportTable table({{"policy"},
+                     {"boundaries of"},
+                     {"true", Align::kRight},
+                     {"detected", Align::kRight},
+                     {"at one", Align::kRight},
+                     {"by chance", Align::kRight},
+                     {"±", Align::kRight},
+                     {"found", Align::kRight},
+                     {"by chance", Align::kRight}});
   for (const ReplayResults& policy : record.comparison.policies) {
     if (!Detects(policy.spec)) continue;
     for (const BoundaryKind& kind : kBoundaryKinds) {
@@ -317,7 +317,7 @@ std::string ToJson(const ReplayRecord& record) {
 std::string ToCsv(const ReplayRecord& record) {
   std::vector<TableColumn> columns = {{"policy"}, {"seed"}};
   for (const Metric& metric : MetricsOf(record.stream)) columns.push_back({metric.name});
-  Table table(std::move(columns));
+  ReportTable table(std::move(columns));
   for (const ReplayResults& policy : record.comparison.policies) {
     for (std::size_t s = 0; s < policy.runs.size(); ++s) {
       std::vector<std::string> cells = {policy.spec, fmt::format("{}", record.first_seed + s)};

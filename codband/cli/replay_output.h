@@ -30,7 +30,7 @@ struct ReplayRecord {
 // The parts that text, JSON and report share -----------------------------------------------------
 
 // One row a policy, means over seeds; the best reward is emphasised.
-Table SummaryTable(const ReplayRecord& record);
+ReportTable SummaryTable(const ReplayRecord& record);
 
 // Accumulated reward at each checkpoint, and divided by what random choice has by then; of a log
 // the click rate so far, over that of the log so far.
@@ -40,7 +40,7 @@ CurveSpread NormalisedCurves(const ReplayRecord& record, const ReplayResults& po
 // How the detected changes go with true boundaries: a row for each policy that detects changes and
 // each kind of boundary that there is. None where nothing is known about origins, or no row is
 // left.
-std::optional<Table> BoundaryTable(const ReplayRecord& record);
+std::optional<ReportTable> BoundaryTable(const ReplayRecord& record);
 // What its columns mean. Precondition: the origins are known.
 std::string BoundaryLegend(const ReplayRecord& record);
 

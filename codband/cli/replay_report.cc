@@ -194,12 +194,12 @@ std::string ReportPage(const ReplayRecord& record) {
 }
 
 std::string CurvesCsv(const ReplayRecord& record) {
-  Table table({{"policy"},
-               {"events"},
-               {"reward_mean"},
-               {"reward_sd"},
-               {"normalised_mean"},
-               {"normalised_sd"}});
+  ReportTable table({{"policy"},
+                     {"events"},
+                     {"reward_mean"},
+                     {"reward_sd"},
+                     {"normalised_mean"},
+                     {"normalised_sd"}});
   for (const ReplayResults& policy : record.comparison.policies) {
     const CurveSpread reward = RewardCurves(policy);
     const CurveSpread normalised = NormalisedCurves(record, policy);
@@ -215,7 +215,7 @@ std::string CurvesCsv(const ReplayRecord& record) {
 // Every detected change; events are numbered from 0 as the lines of the file are, in whichever
 // order they were played.
 std::string ChangesCsv(const ReplayRecord& record) {
-  Table table({{"policy"}, {"seed"}, {"event"}, {"user"}});
+  ReportTable table({{"policy"}, {"seed"}, {"event"}, {"user"}});
   for (const ReplayResults& policy : record.comparison.policies) {
     for (std::size_t s = 0; s < policy.runs.size(); ++s) {
       for (const std::size_t event : policy.runs[s].changes) {

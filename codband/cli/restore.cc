@@ -1,7 +1,6 @@
 // codband restore: a backup becomes a data directory.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -79,12 +78,11 @@ Status RunRestore(const RestoreFlags& flags) {
 
 void AddRestoreCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<RestoreFlags>();
-  CLI::App* command = app.add_subcommand("restore", "Bring a backup back");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("--from", flags->from, "DIR2", "What 'codband backup' made")->required();
-  option("--data", flags->data, "DIR", "The data directory to be: new or empty")->required();
-  command->callback([flags, &status] { status = RunRestore(*flags); });
+  const Command command(app, "restore", "Bring a backup back", kFooter);
+  command.Option("--from", flags->from, "DIR2", "What 'codband backup' made", Command::kRequired);
+  command.Option("--data", flags->data, "DIR", "The data directory to be: new or empty",
+                 Command::kRequired);
+  command.Run(status, [flags] { return RunRestore(*flags); });
 }
 
 }  // namespace codband

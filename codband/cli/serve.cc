@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -235,25 +234,21 @@ Status RunServe(const ServeFlags& flags) {
 
 void AddServeCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ServeFlags>();
-  CLI::App* command = app.add_subcommand("serve", "The recommender as an HTTP service");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("--data", flags->data, "DIR", "Where everything is kept; made if it is not there");
-  option("--listen", flags->listen, "HOST:PORT",
-         "Where to listen (default 127.0.0.1:8080; port 0: any that is free)");
-  option("--config", flags->config, "FILE", "Settings, as --print-config prints them");
-  command->add_option("--set", flags->settings, "One setting; may be given several times")
-      ->type_name("SECTION.KEY=VALUE")
-      ->expected(1)
-      ->take_all();
-  command->add_flag("--print-config", flags->print_config,
-                    "Print the settings that would be used, with their defaults, and exit");
-  command->add_flag("--insecure", flags->insecure,
-                    "Listen to other machines although there is no API key");
-  command->add_flag("--demo", flags->demo,
-                    "With simulated listeners of a small world of music; the data is in out/demo "
-                    "unless --data says otherwise");
-  command->callback([flags, &status] { status = RunServe(*flags); });
+  const Command command(app, "serve", "The recommender as an HTTP service", kFooter);
+  command.Option("--data", flags->data, "DIR", "Where everything is kept; made if it is not there");
+  command.Option("--listen", flags->listen, "HOST:PORT",
+                 "Where to listen (default 127.0.0.1:8080; port 0: any that is free)");
+  command.Option("--config", flags->config, "FILE", "Settings, as --print-config prints them");
+  command.Repeated("--set", flags->settings, "SECTION.KEY=VALUE",
+                   "One setting; may be given several times");
+  command.Switch("--print-config", flags->print_config,
+                 "Print the settings that would be used, with their defaults, and exit");
+  command.Switch("--insecure", flags->insecure,
+                 "Listen to other machines although there is no API key");
+  command.Switch("--demo", flags->demo,
+                 "With simulated listeners of a small world of music; the data is in out/demo "
+                 "unless --data says otherwise");
+  command.Run(status, [flags] { return RunServe(*flags); });
 }
 
 }  // namespace codband

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "codband/base/clock.h"
@@ -184,17 +183,7 @@ Status RunSimulate(const SimulateFlags& flags) {
                                 .command = CommandFor(environment.value(), runner, flags.friends),
                                 .seconds = WallSeconds() - start,
                                 .comparison = std::move(comparison).value()};
-  switch (format.value()) {
-    case OutputFormat::kJson:
-      fmt::print("{}", ToJson(record));
-      break;
-    case OutputFormat::kCsv:
-      fmt::print("{}", ToCsv(record));
-      break;
-    case OutputFormat::kTable:
-      fmt::print("{}", SummaryTable(record).ToText());
-      break;
-  }
+  fmt::print("{}", Format(record, format.value()));
   if (flags.out.empty()) return {};
   CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
@@ -205,37 +194,40 @@ Status RunSimulate(const SimulateFlags& flags) {
 
 void AddSimulateCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<SimulateFlags>();
-  CLI::App* command =
-      app.add_subcommand("simulate", "Compare policies on a simulated, changing population");
-  command->footer(std::string(kFooter));
-  const OptionAdder option(*command);
-  option("--setting", flags->setting, "1|2|3|4", "How users change, see below (default 2)");
-  option("--users", flags->users, "N", "Users (default 100; setting 3: 500)");
-  option("--models", flags->models, "K", "Parameters at the start (default 10; setting 3: 2)");
-  option("--rounds", flags->rounds, "T",
-         "Rounds of one visit for each user (default 3000; setting 3: 600)");
-  option("--period", flags->period, "MIN:MAX", "Rounds between changes (default 500:3000)");
-  option("--noise", flags->noise, "SIGMA", "Noise of gaussian rewards and ratings (default 0.1)");
-  option("--arms", flags->arms, "A", "Arms on offer at a visit (default 10)");
-  option("--pool", flags->pool, "P",
-         "Arms there are (default 1000); as many as --arms: always the same");
-  option("--dim", flags->dim, "D", "Features of an arm (default 25)");
-  option("--order", flags->order, "turn|random",
-         "Who comes in a round: every user once, or each time a random one (default turn)");
-  command->add_flag("--drift", flags->drift, "Users change little by little instead of at once");
-  option("--separation", flags->separation, "S",
-         "About how far parameters lie apart, 0.01 to 1.4 (default: spread over the sphere)");
-  option("--rewards", flags->rewards, "KIND", "What an arm brings, see below (default gaussian)");
-  option("--policies", flags->policies, "LIST",
-         "Comma-separated, see 'codband policies' (default: all)");
-  option("--friends", flags->friends, "FILE",
-         "Who is a friend of whom, two user ids (from 0) a line, for policies with prior=friends");
-  option("--seed", flags->runs.seed, "S", "First seed (default 1)");
-  option("--seeds", flags->runs.seeds, "n", "How many seeds, counting up (default 1)");
-  option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
-  option("--format", flags->format, "table|json|csv", "What is printed (default table)");
-  option("--out", flags->out, "DIR", "Also write a report with figures to this directory");
-  command->callback([flags, &status] { status = RunSimulate(*flags); });
+  const Command command(app, "simulate", "Compare policies on a simulated, changing population",
+                        kFooter);
+  command.Option("--setting", flags->setting, "1|2|3|4", "How users change, see below (default 2)");
+  command.Option("--users", flags->users, "N", "Users (default 100; setting 3: 500)");
+  command.Option("--models", flags->models, "K",
+                 "Parameters at the start (default 10; setting 3: 2)");
+  command.Option("--rounds", flags->rounds, "T",
+                 "Rounds of one visit for each user (default 3000; setting 3: 600)");
+  command.Option("--period", flags->period, "MIN:MAX", "Rounds between changes (default 500:3000)");
+  command.Option("--noise", flags->noise, "SIGMA",
+                 "Noise of gaussian rewards and ratings (default 0.1)");
+  command.Option("--arms", flags->arms, "A", "Arms on offer at a visit (default 10)");
+  command.Option("--pool", flags->pool, "P",
+                 "Arms there are (default 1000); as many as --arms: always the same");
+  command.Option("--dim", flags->dim, "D", "Features of an arm (default 25)");
+  command.Option("--order", flags->order, "turn|random",
+                 "Who comes in a round: every user once, or each time a random one (default turn)");
+  command.Switch("--drift", flags->drift, "Users change little by little instead of at once");
+  command.Option(
+      "--separation", flags->separation, "S",
+      "About how far parameters lie apart, 0.01 to 1.4 (default: spread over the sphere)");
+  command.Option("--rewards", flags->rewards, "KIND",
+                 "What an arm brings, see below (default gaussian)");
+  command.Option("--policies", flags->policies, "LIST",
+                 "Comma-separated, see 'codband policies' (default: all)");
+  command.Option(
+      "--friends", flags->friends, "FILE",
+      "Who is a friend of whom, two user ids (from 0) a line, for policies with prior=friends");
+  command.Option("--seed", flags->runs.seed, "S", "First seed (default 1)");
+  command.Option("--seeds", flags->runs.seeds, "n", "How many seeds, counting up (default 1)");
+  command.Option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
+  command.Option("--format", flags->format, "table|json|csv", "What is printed (default table)");
+  command.Option("--out", flags->out, "DIR", "Also write a report with figures to this directory");
+  command.Run(status, [flags] { return RunSimulate(*flags); });
 }
 
 }  // namespace codband

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -98,7 +97,7 @@ std::string ToText(const StressRecord& record) {
   for (const std::string& policy : record.policies) columns.push_back({policy, Align::kRight});
   columns.push_back({"ratio", Align::kRight});
   columns.push_back({"loses to"});
-  Table table(std::move(columns));
+  ReportTable table(std::move(columns));
   for (const Outcome& outcome : record.outcomes) {
     std::vector<std::string> cells = {outcome.cell.name, outcome.cell.changed};
     for (const double regret : outcome.regret) cells.push_back(FormatNumber(regret));
@@ -133,7 +132,7 @@ std::string ToJson(const StressRecord& record) {
 }
 
 std::string ToCsv(const StressRecord& record) {
-  Table table({{"cell"}, {"policy"}, {"seed"}, {"regret"}});
+  ReportTable table({{"cell"}, {"policy"}, {"seed"}, {"regret"}});
   for (const Outcome& outcome : record.outcomes) {
     for (const PolicyResults& policy : outcome.comparison.policies) {
       for (std::size_t s = 0; s < policy.runs.size(); ++s) {
@@ -183,17 +182,7 @@ Status RunStress(const StressFlags& flags) {
   const auto cells = SelectByName("--cells", flags.cells, StressCells(flags.quick));
   if (!cells.ok()) return cells.status();
   CODBAND_RETURN_IF_ERROR(Play(cells.value(), threads, record));
-  switch (format.value()) {
-    case OutputFormat::kJson:
-      fmt::print("{}", ToJson(record));
-      break;
-    case OutputFormat::kCsv:
-      fmt::print("{}", ToCsv(record));
-      break;
-    case OutputFormat::kTable:
-      fmt::print("{}", ToText(record));
-      break;
-  }
+  fmt::print("{}", Format(record, format.value()));
   if (!flags.strict || record.lost().empty()) return {};
   return {StatusCode::kCheckFailed, Conclusion(record)};
 }
@@ -202,22 +191,20 @@ Status RunStress(const StressFlags& flags) {
 
 void AddStressCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<StressFlags>();
-  CLI::App* command =
-      app.add_subcommand("stress", "Find the populations on which a policy loses to others");
   std::vector<std::string> names;
   for (const StressCell& cell : StressCells(false)) names.push_back(cell.name);
-  command->footer(fmt::format(kFooter, fmt::join(names, ", ")));
-  command->add_flag("--quick", flags->quick, "Fewer users, rounds and seeds");
-  command->add_flag("--strict", flags->strict, "Exit code 1 if the judged policy loses a cell");
-  const OptionAdder option(*command);
-  option("--policies", flags->policies, "LIST",
-         "The judged one first (default codband,codband:paper,linucb,dlinucb)");
-  option("--cells", flags->cells, "LIST", "Only these cells (default: all)");
-  option("--seed", flags->runs.seed, "S", "First seed (default 1)");
-  option("--seeds", flags->runs.seeds, "n", "How many seeds (default 3; 1 with --quick)");
-  option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
-  option("--format", flags->format, "table|json|csv", "What is printed (default table)");
-  command->callback([flags, &status] { status = RunStress(*flags); });
+  const Command command(app, "stress", "Find the populations on which a policy loses to others",
+                        fmt::format(kFooter, fmt::join(names, ", ")));
+  command.Switch("--quick", flags->quick, "Fewer users, rounds and seeds");
+  command.Switch("--strict", flags->strict, "Exit code 1 if the judged policy loses a cell");
+  command.Option("--policies", flags->policies, "LIST",
+                 "The judged one first (default codband,codband:paper,linucb,dlinucb)");
+  command.Option("--cells", flags->cells, "LIST", "Only these cells (default: all)");
+  command.Option("--seed", flags->runs.seed, "S", "First seed (default 1)");
+  command.Option("--seeds", flags->runs.seeds, "n", "How many seeds (default 3; 1 with --quick)");
+  command.Option("--threads", flags->runs.threads, "n", "Runs at a time (default: one per core)");
+  command.Option("--format", flags->format, "table|json|csv", "What is printed (default table)");
+  command.Run(status, [flags] { return RunStress(*flags); });
 }
 
 }  // namespace codband

@@ -19,7 +19,7 @@ struct Points {
 
 // Adds the points of a policy and their fitted line to a chart, and the fit to the table.
 void AddFit(const std::string& scale, const std::string& policy, int colour, const Points& points,
-            SeriesDraw draw, LineChart& chart, Table& slopes) {
+            SeriesDraw draw, LineChart& chart, ReportTable& slopes) {
   chart.series.push_back(
       {.name = policy, .x = points.x, .y = points.y, .draw = draw, .colour = colour});
   const LineFit fit = FitLine(points.x, points.y);
@@ -82,11 +82,11 @@ LineFit FitLine(const std::vector<double>& x, const std::vector<double>& y) {
 
 TheoryCheck CheckTheory(const PaperRecord& record) {
   TheoryCheck check{{},
-                    Table({{"against"},
-                           {"policy"},
-                           {"slope", Align::kRight},
-                           {"intercept", Align::kRight},
-                           {"r²", Align::kRight}})};
+                    ReportTable({{"against"},
+                                 {"policy"},
+                                 {"slope", Align::kRight},
+                                 {"intercept", Align::kRight},
+                                 {"r²", Align::kRight}})};
   const std::vector<std::size_t> subjects = Subjects(record);
   if (subjects.empty()) return check;
 

@@ -24,7 +24,7 @@ LineFit FitLine(const std::vector<double>& x, const std::vector<double>& y);
 // the number of tastes (rows that differ in K). Only what the record's experiments allow.
 struct TheoryCheck {
   std::vector<std::pair<std::string, std::string>> figures;  // file name, SVG
-  Table slopes;
+  ReportTable slopes;
 };
 
 TheoryCheck CheckTheory(const PaperRecord& record);

@@ -22,7 +22,7 @@ class HtmlPage {
   void AddHeading(std::string_view text);
   void AddParagraph(std::string_view text);
   // An empty caption is left out.
-  void AddTable(const Table& table, std::string_view caption = "");
+  void AddTable(const ReportTable& table, std::string_view caption = "");
   // `svg` is put into the page as it is. Precondition: well-formed SVG from our own charts, never
   // from user input.
   void AddFigure(std::string_view svg, std::string_view caption = "");

@@ -14,7 +14,7 @@ TEST(HtmlPageTest, EscapesEverythingExceptTheFigure) {
   HtmlPage page(evil);
   page.AddHeading(evil);
   page.AddParagraph(evil);
-  Table table({{evil}});
+  ReportTable table({{evil}});
   table.AddRow({evil});
   page.AddTable(table, evil);
   page.AddFigure("<svg class=\"x\"></svg>", evil);
@@ -51,7 +51,7 @@ TEST(HtmlPageTest, NeedsNothingFromOutside) {
 
 TEST(HtmlPageTest, BodyIsWellFormedAndFitsNarrowScreens) {
   HtmlPage page("t");
-  Table table({{"a"}});
+  ReportTable table({{"a"}});
   page.AddTable(table);
   page.AddFigure(RenderSvg(LineChart{.title = "a"}), "caption");
   page.AddKeyValues({{"k", "v"}});

@@ -54,28 +54,28 @@ std::string CsvCell(const std::string& text) {
 
 }  // namespace
 
-Table::Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {
-  if (columns_.empty()) throw std::invalid_argument("[Table] needs at least one column");
+ReportTable::ReportTable(std::vector<TableColumn> columns) : columns_(std::move(columns)) {
+  if (columns_.empty()) throw std::invalid_argument("[ReportTable] needs at least one column");
 }
 
-void Table::AddRow(std::vector<std::string> cells) {
+void ReportTable::AddRow(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) {
-    throw std::invalid_argument(fmt::format("[Table::AddRow] row has {} cells, expected {}",
+    throw std::invalid_argument(fmt::format("[ReportTable::AddRow] row has {} cells, expected {}",
                                             cells.size(), columns_.size()));
   }
   rows_.push_back(std::move(cells));
 }
 
-void Table::Emphasise(std::size_t row, std::size_t column) {
+void ReportTable::Emphasise(std::size_t row, std::size_t column) {
   if (row >= rows_.size() || column >= columns_.size()) {
     throw std::invalid_argument(
-        fmt::format("[Table::Emphasise] no cell ({}, {}) in {} rows of {} columns", row, column,
-                    rows_.size(), columns_.size()));
+        fmt::format("[ReportTable::Emphasise] no cell ({}, {}) in {} rows of {} columns", row,
+                    column, rows_.size(), columns_.size()));
   }
   emphasised_.insert({row, column});
 }
 
-std::string Table::ToText() const {
+std::string ReportTable::ToText() const {
   Grid grid(1);
   for (const TableColumn& column : columns_) grid.front().push_back(OneLine(column.title));
   for (const auto& row : rows_) {
@@ -99,7 +99,7 @@ std::string Table::ToText() const {
   return out;
 }
 
-std::string Table::ToMarkdown() const {
+std::string ReportTable::ToMarkdown() const {
   Grid grid(1);
   for (const TableColumn& column : columns_) grid.front().push_back(EscapeMarkdown(column.title));
   for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -125,7 +125,7 @@ std::string Table::ToMarkdown() const {
   return out;
 }
 
-std::string Table::ToCsv() const {
+std::string ReportTable::ToCsv() const {
   std::string out;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     out += (c == 0 ? "" : ",") + CsvCell(columns_[c].title);
@@ -138,7 +138,7 @@ std::string Table::ToCsv() const {
   return out;
 }
 
-std::string Table::ToHtml() const {
+std::string ReportTable::ToHtml() const {
   const auto style = [this](std::size_t c) {
     return columns_[c].align == Align::kRight ? " style=\"text-align:right\"" : "";
   };

@@ -17,10 +17,10 @@ struct TableColumn {
 
 // A table of text that is printed in four notations. Cells hold the characters to show: every
 // notation escapes what it must. Not thread-safe; const members may be called from several threads.
-class Table {
+class ReportTable {
  public:
   // Throws std::invalid_argument if there is no column.
-  explicit Table(std::vector<TableColumn> columns);
+  explicit ReportTable(std::vector<TableColumn> columns);
 
   // Throws std::invalid_argument unless there is one cell per column.
   void AddRow(std::vector<std::string> cells);

@@ -9,8 +9,8 @@
 namespace codband {
 namespace {
 
-Table Sample() {
-  Table table({{"policy"}, {"± σ", Align::kRight}});
+ReportTable Sample() {
+  ReportTable table({{"policy"}, {"± σ", Align::kRight}});
   table.AddRow({"linucb", "1.5"});
   table.AddRow({"a–b", "12.25"});
   return table;
@@ -22,7 +22,7 @@ TEST(TableTest, TextAlignsByCharactersAndTrimsLineEnds) {
             "------  -----\n"
             "linucb    1.5\n"
             "a–b     12.25\n");
-  Table left({{"a"}, {"b"}});
+  ReportTable left({{"a"}, {"b"}});
   left.AddRow({"x", "long"});
   left.AddRow({"two\nlines", "y"});
   EXPECT_EQ(left.ToText(),
@@ -33,7 +33,7 @@ TEST(TableTest, TextAlignsByCharactersAndTrimsLineEnds) {
 }
 
 TEST(TableTest, MarkdownAlignsEmphasisesAndEscapes) {
-  Table table = Sample();
+  ReportTable table = Sample();
   table.AddRow({"a|b*c_d <i>", ""});
   table.Emphasise(0, 1);
   table.Emphasise(2, 1);
@@ -46,7 +46,7 @@ TEST(TableTest, MarkdownAlignsEmphasisesAndEscapes) {
 }
 
 TEST(TableTest, CsvQuotesCommasAndQuotes) {
-  Table table({{"a,b"}, {"c"}});
+  ReportTable table({{"a,b"}, {"c"}});
   table.AddRow({"say \"hi\"", "plain σ"});
   table.AddRow({"two\nlines", ""});
   table.Emphasise(0, 1);
@@ -54,7 +54,7 @@ TEST(TableTest, CsvQuotesCommasAndQuotes) {
 }
 
 TEST(TableTest, HtmlEscapesAlignsAndEmphasises) {
-  Table table({{"a<b"}, {"n", Align::kRight}});
+  ReportTable table({{"a<b"}, {"n", Align::kRight}});
   table.AddRow({"<script>", "1"});
   table.Emphasise(0, 1);
   const std::string html = table.ToHtml();
@@ -65,8 +65,8 @@ TEST(TableTest, HtmlEscapesAlignsAndEmphasises) {
 }
 
 TEST(TableTest, RejectsWrongShapes) {
-  EXPECT_THROW(Table({}), std::invalid_argument);
-  Table table = Sample();
+  EXPECT_THROW(ReportTable({}), std::invalid_argument);
+  ReportTable table = Sample();
   EXPECT_THROW(table.AddRow({"one"}), std::invalid_argument);
   EXPECT_THROW(table.Emphasise(2, 0), std::invalid_argument);
   EXPECT_THROW(table.Emphasise(0, 2), std::invalid_argument);
@@ -75,7 +75,7 @@ TEST(TableTest, RejectsWrongShapes) {
 }
 
 TEST(TableTest, WithoutRowsStillHasItsHead) {
-  const Table table({{"only"}});
+  const ReportTable table({{"only"}});
   EXPECT_EQ(table.ToText(), "only\n----\n");
   EXPECT_EQ(table.ToCsv(), "only\n");
   EXPECT_EQ(XmlError(table.ToHtml()), "");

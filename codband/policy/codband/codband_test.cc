@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -499,6 +500,41 @@ TEST(CoDBandTest, ProbabilitiesAreThoseOfThompsonSampling) {
     for (std::size_t arm = 0; arm < 4; ++arm) {
       EXPECT_NEAR(ranking.arms[arm].probability, chosen[arm], 0.08) << user << " " << arm;
     }
+  }
+}
+
+// More arms than are looked at together: the others are copies of the first, which wins a tie.
+TEST(CoDBandTest, ProbabilitiesDoNotDependOnHowManyOthersThereAre) {
+  const std::vector<double> four = {1, 0, 0, 1, 0.7, 0.7, -1, 0.5};
+  constexpr std::array<std::size_t, 4> kPlaces = {0, 63, 64, 199};
+  std::vector<double> many;
+  for (std::size_t i = 0; i < 200; ++i) many.insert(many.end(), {four[0], four[1]});
+  for (std::size_t arm = 0; arm < 4; ++arm) {
+    for (std::size_t j = 0; j < kDim; ++j) many[kPlaces[arm] * kDim + j] = four[arm * kDim + j];
+  }
+  const auto policy = MakeCoDBand(kDim, {.explore = ExploreKind::kThompson});
+  std::uint64_t event = 0;
+  for (int round = 0; round < 30; ++round) {
+    for (UserId user = 0; user < 6; ++user) {
+      Decision decision = policy->Choose(user, kView, {1, event});
+      decision.features = round % 2 == 0 ? std::vector<double>{1, 0} : std::vector<double>{0, 1};
+      const double reward = round % 2 == 0 ? 2 : user % 2 == 0 ? 1 : 2.5;
+      policy->Learn(decision, reward + RandomStream({1, event}, 511).Normal(), {1, event});
+      ++event;
+    }
+  }
+  Ranking among_four;
+  Ranking among_many;
+  for (const UserId user : {UserId{0}, UserId{1}, UserId{77}}) {
+    policy->Rank(user, {four, kDim}, {3, user}, 0, among_four);
+    policy->Rank(user, {many, kDim}, {3, user}, 0, among_many);
+    double sum = 0;
+    for (std::size_t arm = 0; arm < 4; ++arm) {
+      EXPECT_DOUBLE_EQ(among_many.arms[kPlaces[arm]].probability, among_four.arms[arm].probability);
+      sum += among_four.arms[arm].probability;
+    }
+    EXPECT_NEAR(sum, 1, 1e-12);
+    EXPECT_EQ(among_many.decision.arm, kPlaces[among_four.decision.arm]);
   }
 }
 
