@@ -219,8 +219,8 @@ bool Committer::Finish(Group& group) {
     group.batch.Put(Table::kDeadlines, group.deadline.Key(), group.deadline.Encode());
   }
   Status status;
-  if (!group.batch.empty()) status = store_.Write(group.batch, options_.sync);
-  {
+  if (!group.batch.empty()) {
+    status = store_.Write(group.batch, options_.sync);
     const std::lock_guard lock(mutex_);
     last_error_ = status.message();
   }

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "codband/base/random.h"
 #include "codband/engine/engine_testing.h"
@@ -303,6 +306,58 @@ TEST(EngineTest, AShorterWaitDoesNotBringTheForgottenBack) {
   while (box->Stats().expired == 0) std::this_thread::yield();
   EXPECT_EQ(box.Reward("open", 1).value().outcome, RewardOutcome::kUnknown);
   EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
+}
+
+// A store on a disk that can be broken.
+class BreakableStore final : public Store {
+ public:
+  explicit BreakableStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+
+  std::atomic<bool> broken = false;
+
+  Status Write(const StoreBatch& batch, bool sync) override {
+    return broken ? Status::IoError("the disk is broken") : store_->Write(batch, sync);
+  }
+  Status WriteBulk(StoreBatch batch) override {
+    return broken ? Status::IoError("the disk is broken") : store_->WriteBulk(std::move(batch));
+  }
+  Status Get(Table table, std::string_view key, std::string& value) const override {
+    return store_->Get(table, key, value);
+  }
+  Status Scan(Table table, std::string_view from, std::string_view to,
+              const Visit& visit) const override {
+    return store_->Scan(table, from, to, visit);
+  }
+  Status Backup(const std::filesystem::path& directory) override {
+    return store_->Backup(directory);
+  }
+  Status Verify() const override { return store_->Verify(); }
+  StoreStats Stats() const override { return store_->Stats(); }
+
+ private:
+  std::unique_ptr<Store> store_;
+};
+
+// The committer looks at the clock every hundredth of a second here, and has nothing to write.
+TEST(EngineTest, AnErrorOfTheDiskIsSaidUntilAWriteWorks) {
+  TempDirectory directory;
+  auto store = std::make_unique<BreakableStore>(OpenRocksDbStore(directory.path()).value());
+  BreakableStore& disk = *store;
+  const auto engine =
+      Engine::Open(std::move(store), {.dim = 3, .reward_wait_ms = 100, .sync = false}).value();
+  const auto put = [&] {
+    return Wait<Status>([&](auto done) { engine->PutItems(ThreeItems(), std::move(done)); });
+  };
+  disk.broken = true;
+  EXPECT_EQ(put().code(), StatusCode::kIoError);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto unknown =
+      Wait<Result<RewardReply>>([&](auto done) { engine->Reward("nothing", 1, std::move(done)); });
+  EXPECT_EQ(unknown.value().outcome, RewardOutcome::kUnknown);
+  EXPECT_EQ(engine->Stats().last_error, "the disk is broken");
+  disk.broken = false;
+  EXPECT_TRUE(put().ok());
+  EXPECT_EQ(engine->Stats().last_error, "");
 }
 
 // However the clock is set: the wait of a decision is over when its deadline has passed.
