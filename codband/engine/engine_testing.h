@@ -136,4 +136,32 @@ class EngineBox {
   std::unique_ptr<Engine> engine_;
 };
 
+inline std::vector<Item> ThreeItems() {
+  return {{.id = "a", .features = {1, 0, 0}, .named = {}, .tags = {"rock", "loud"}},
+          {.id = "b", .features = {0, 1, 0}, .named = {}, .tags = {"jazz"}},
+          {.id = "c", .features = {0, 0, 1}, .named = {}, .tags = {"rock"}}};
+}
+
+// One visit of a user who likes the item `liked` and nothing else. Returns the event id.
+inline std::string Visit(EngineBox& box, const std::string& user, const std::string& liked,
+                         int event) {
+  const std::string event_id = user + "-" + std::to_string(event);
+  const auto reply = box.Rank({.event_id = event_id, .user = user});
+  EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+  const auto reward = box.Reward(event_id, reply.value().reward_action_id == liked ? 1.0 : 0.0);
+  EXPECT_TRUE(reward.ok()) << reward.status().ToString();
+  EXPECT_EQ(reward.value().outcome, RewardOutcome::kAccepted);
+  return event_id;
+}
+
+// A population in which even users like a, odd ones b, until they swap.
+inline void Play(EngineBox& box, int from, int to, int users = 6) {
+  for (int round = from; round < to; ++round) {
+    for (int user = 0; user < users; ++user) {
+      const bool likes_a = (user % 2 == 0) == (round < 60 || user > 1);
+      Visit(box, "user" + std::to_string(user), likes_a ? "a" : "b", round);
+    }
+  }
+}
+
 }  // namespace codband
