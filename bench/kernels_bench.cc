@@ -18,8 +18,8 @@ std::vector<double> Vectors(std::size_t count, std::size_t dim) {
   return values;
 }
 
-GaussianPosterior Learned(std::size_t dim, std::uint64_t seed) {
-  GaussianPosterior posterior(dim, 1, 0.01);
+linalg::GaussianPosterior Learned(std::size_t dim, std::uint64_t seed) {
+  linalg::GaussianPosterior posterior(dim, 1, 0.01);
   const std::vector<double> data = Vectors(200 + seed, dim);
   for (std::size_t i = 0; i < 200; ++i) {
     posterior.Add(std::span(data).subspan(i * dim, dim), 0.5);
@@ -31,19 +31,19 @@ void Dot(benchmark::State& state) {
   const auto dim = static_cast<std::size_t>(state.range(0));
   const std::vector<double> a = Vectors(1, dim);
   const std::vector<double> b = Vectors(2, dim);
-  for (auto _ : state) benchmark::DoNotOptimize(codband::Dot(a, std::span(b).first(dim)));
+  for (auto _ : state) benchmark::DoNotOptimize(codband::linalg::Dot(a, std::span(b).first(dim)));
 }
 
 void PosteriorAdd(benchmark::State& state) {
   const auto dim = static_cast<std::size_t>(state.range(0));
-  GaussianPosterior posterior = Learned(dim, 0);
+  linalg::GaussianPosterior posterior = Learned(dim, 0);
   const std::vector<double> x = Vectors(1, dim);
   for (auto _ : state) posterior.Add(x, 0.5);
 }
 
 void PosteriorAddAndRemove(benchmark::State& state) {
   const auto dim = static_cast<std::size_t>(state.range(0));
-  GaussianPosterior posterior = Learned(dim, 0);
+  linalg::GaussianPosterior posterior = Learned(dim, 0);
   const std::vector<double> x = Vectors(1, dim);
   for (auto _ : state) {
     posterior.Add(x, 0.5);
@@ -53,7 +53,7 @@ void PosteriorAddAndRemove(benchmark::State& state) {
 
 void PosteriorSample(benchmark::State& state) {
   const auto dim = static_cast<std::size_t>(state.range(0));
-  const GaussianPosterior posterior = Learned(dim, 0);
+  const linalg::GaussianPosterior posterior = Learned(dim, 0);
   std::vector<double> theta(dim);
   std::uint64_t event = 0;
   for (auto _ : state) {
@@ -65,7 +65,7 @@ void PosteriorSample(benchmark::State& state) {
 
 void VariancesOfTenArms(benchmark::State& state) {
   const auto dim = static_cast<std::size_t>(state.range(0));
-  const GaussianPosterior posterior = Learned(dim, 0);
+  const linalg::GaussianPosterior posterior = Learned(dim, 0);
   const std::vector<double> arms = Vectors(10, dim);
   std::vector<double> variances(10);
   for (auto _ : state) {
@@ -77,11 +77,12 @@ void VariancesOfTenArms(benchmark::State& state) {
 // ln p(D | k) for ten models and the prior.
 void JointLikelihoodOfTenModels(benchmark::State& state) {
   const auto dim = static_cast<std::size_t>(state.range(0));
-  std::vector<GaussianPosterior> posteriors;
+  std::vector<linalg::GaussianPosterior> posteriors;
   for (std::uint64_t k = 0; k < 11; ++k) posteriors.push_back(Learned(dim, k));
-  std::vector<JointLikelihood::Model> models;
-  for (const GaussianPosterior& posterior : posteriors) models.push_back({&posterior, false});
-  JointLikelihood joint(dim);
+  std::vector<linalg::JointLikelihood::Model> models;
+  for (const linalg::GaussianPosterior& posterior : posteriors)
+    models.push_back({&posterior, false});
+  linalg::JointLikelihood joint(dim);
   std::vector<double> densities(models.size());
   for (auto _ : state) {
     joint.LogDensities(posteriors[0].stats(), models, densities);

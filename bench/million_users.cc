@@ -99,17 +99,17 @@ class Population {
   };
   std::deque<Slot>& slots() { return slots_; }
 
-  std::vector<Item> Items() const {
-    std::vector<Item> items;
+  std::vector<engine::Item> Items() const {
+    std::vector<engine::Item> items;
     for (std::uint64_t i = 0; i < flags_.items; ++i) {
       items.push_back({.id = ItemId(i), .features = items_[i], .named = {}, .tags = {}});
     }
     return items;
   }
 
-  RankRequest Request(const Slot& slot, std::uint64_t visit) const {
+  engine::RankRequest Request(const Slot& slot, std::uint64_t visit) const {
     RandomStream random({1, visit}, kVisits);
-    RankRequest request{.user = fmt::format("user-{:08}", slot.user)};
+    engine::RankRequest request{.user = fmt::format("user-{:08}", slot.user)};
     const std::uint64_t first = random.Below(flags_.items);
     for (std::uint64_t i = 0; i < flags_.candidates; ++i) {
       // Steps of a prime, so that no item comes twice.
@@ -183,9 +183,9 @@ void Expect(const Status& status) {
 }
 
 // Plays every visit: several threads rank, rewards follow when a decision is durable.
-void Play(Engine& engine, Population& population, const Flags& flags) {
+void Play(engine::Engine& engine, Population& population, const Flags& flags) {
   ReadySlots ready;
-  Progress progress({.total = static_cast<double>(population.total_visits())});
+  report::Progress progress({.total = static_cast<double>(population.total_visits())});
   std::atomic<std::uint64_t> visits = 0;
   std::atomic<std::uint64_t> done = 0;
   const auto finish_visit = [&](Population::Slot* slot) {
@@ -195,18 +195,19 @@ void Play(Engine& engine, Population& population, const Flags& flags) {
     if (count == population.total_visits()) ready.Finish();
   };
   const auto rank = [&](Population::Slot* slot) {
-    const auto ranked = [&, slot](const RankReply& reply) {
+    const auto ranked = [&, slot](const engine::RankReply& reply) {
       slot->event_id = reply.event_id;
       slot->reward = population.Reward(*slot, reply.reward_action_id);
     };
     engine.Rank(population.Request(*slot, ++visits), ranked, [&, slot](const Status& status) {
       if (!status.ok()) return ready.Push(slot);  // turned away: again
-      engine.Reward(slot->event_id, slot->reward, [&, slot](const Result<RewardReply>& reward) {
-        if (!reward.ok() || reward.value().outcome != RewardOutcome::kAccepted) {
-          return ready.Push(slot);
-        }
-        finish_visit(slot);
-      });
+      engine.Reward(
+          slot->event_id, slot->reward, [&, slot](const Result<engine::RewardReply>& reward) {
+            if (!reward.ok() || reward.value().outcome != engine::RewardOutcome::kAccepted) {
+              return ready.Push(slot);
+            }
+            finish_visit(slot);
+          });
     });
   };
   for (Population::Slot& slot : population.slots()) {
@@ -222,7 +223,7 @@ void Play(Engine& engine, Population& population, const Flags& flags) {
 }
 
 // Waits until no decision is remembered and the disk has come to rest.
-void Settle(Engine& engine) {
+void Settle(engine::Engine& engine) {
   while (engine.Stats().pending > 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   Expect(engine.Checkpoint());
   for (int same = 0, before = -1; same < 10;) {
@@ -243,15 +244,15 @@ struct Figures {
   double rss_reopened = 0;
 };
 
-std::unique_ptr<Engine> Open(const Flags& flags) {
-  auto store = OpenRocksDbStore(flags.data);
+std::unique_ptr<engine::Engine> Open(const Flags& flags) {
+  auto store = store::OpenRocksDbStore(flags.data);
   Expect(store.status());
   auto engine =
-      Engine::Open(std::move(store).value(),
-                   {.dim = flags.dim,
-                    .reward_wait_ms = static_cast<std::int64_t>(flags.wait_seconds) * 1000,
-                    .users_in_memory = flags.in_memory,
-                    .sync = flags.sync});
+      engine::Engine::Open(std::move(store).value(),
+                           {.dim = flags.dim,
+                            .reward_wait_ms = static_cast<std::int64_t>(flags.wait_seconds) * 1000,
+                            .users_in_memory = flags.in_memory,
+                            .sync = flags.sync});
   Expect(engine.status());
   return std::move(engine).value();
 }
@@ -268,7 +269,7 @@ Figures Measure(const Flags& flags) {
   out.seconds = WallSeconds() - start;
   out.visits = static_cast<double>(population.total_visits());
   Settle(*engine);
-  const EngineStats stats = engine->Stats();
+  const engine::EngineStats stats = engine->Stats();
   if (stats.users != flags.users) throw std::runtime_error("users are missing");
   out.held = static_cast<double>(stats.users_in_memory);
   out.models = static_cast<double>(stats.models);

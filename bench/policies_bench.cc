@@ -17,14 +17,14 @@ constexpr std::size_t kRounds = 60;  // of visits made beforehand, played over a
 constexpr std::size_t kWarmUp = 120;
 
 struct World {
-  std::unique_ptr<Environment> environment;
-  std::vector<Visit> visits;
+  std::unique_ptr<sim::Environment> environment;
+  std::vector<sim::Visit> visits;
 };
 
 World MakeWorld() {
-  const SyntheticOptions options{
+  const sim::SyntheticOptions options{
       .users = kUsers, .rounds = kRounds, .period_min = 100'000, .period_max = 100'000};
-  World world{std::move(MakeSynthetic(options, 1)).value(), {}};
+  World world{std::move(sim::MakeSynthetic(options, 1)).value(), {}};
   for (std::size_t round = 0; round < kRounds; ++round) {
     world.environment->StartRound(round);
     for (UserId user = 0; user < kUsers; ++user) {
@@ -43,7 +43,7 @@ void Step(benchmark::State& state, const std::string& spec) {
   Decision decision;
   std::uint64_t event = 0;
   const auto step = [&] {
-    const Visit& visit = world.visits[event % world.visits.size()];
+    const sim::Visit& visit = world.visits[event % world.visits.size()];
     const EventKey key{1, event++};
     policy->Choose(visit.user, {visit.arms, world.environment->dim()}, key, decision);
     // Fresh noise: the same noise over and over would look like a taste of its own.

@@ -34,7 +34,7 @@ class OneUser final : public UserArchive {
 
 void ReadPerson(std::string_view bytes) {
   ByteReader in(bytes);
-  Person person;
+  engine::Person person;
   person.Load(in);
   in.ExpectEnd();
   if (!in.ok()) return;
@@ -44,7 +44,7 @@ void ReadPerson(std::string_view bytes) {
   person.AddMove({.time_ms = person.since_ms(), .from = 0, .to = 1});
 }
 
-void ReadShared(const CheckpointRecord& checkpoint, const std::string& user_bytes) {
+void ReadShared(const engine::CheckpointRecord& checkpoint, const std::string& user_bytes) {
   const auto policy = std::move(MakePolicy("codband", {.dim = kDim})).value();
   if (!CheckSpecChange(checkpoint.spec, policy->spec(), {.dim = kDim}).ok()) return;
   ByteReader in(checkpoint.shared);
@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string user = in.String("user");
   const std::string person = in.String("person");
   ReadPerson(person);
-  const auto checkpoint = CheckpointRecord::Decode(shared);
+  const auto checkpoint = engine::CheckpointRecord::Decode(shared);
   if (!checkpoint.ok()) return 0;
   if (checkpoint.value().Encode() != shared) std::abort();
   ReadShared(checkpoint.value(), user);

@@ -13,14 +13,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace codband;
   constexpr std::size_t kDim = 2;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto item = DecodeItem(bytes);
+  const auto item = engine::DecodeItem(bytes);
   if (!item.ok()) return 0;
-  if (EncodeItem(item.value()) != bytes) std::abort();
-  if (!CheckItem(item.value(), kDim).ok()) return 0;
-  Catalogue catalogue(kDim);
-  catalogue.Put(std::vector{std::make_shared<const Item>(item.value())});
+  if (engine::EncodeItem(item.value()) != bytes) std::abort();
+  if (!engine::CheckItem(item.value(), kDim).ok()) return 0;
+  engine::Catalogue catalogue(kDim);
+  catalogue.Put(std::vector{std::make_shared<const engine::Item>(item.value())});
   if (catalogue.Find(item.value().id) == nullptr) std::abort();
   std::vector<double> features(kDim);
-  HashFeatures(item.value().named, features);
+  features::HashFeatures(item.value().named, features);
   return 0;
 }

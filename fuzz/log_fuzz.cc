@@ -18,10 +18,10 @@ namespace {
 using namespace codband;
 
 void ReadLogRecord(std::string_view bytes) {
-  const auto record = LogRecord::Decode(bytes);
+  const auto record = engine::LogRecord::Decode(bytes);
   if (!record.ok()) return;
   if (record.value().Encode() != bytes) std::abort();
-  if (record.value().kind != LogRecord::Kind::kLearn) return;
+  if (record.value().kind != engine::LogRecord::Kind::kLearn) return;
   const auto policy = std::move(MakePolicy("codband", {.dim = 2})).value();
   try {
     policy->Learn(record.value().decision, record.value().reward, {1, record.value().event});
@@ -32,20 +32,20 @@ void ReadLogRecord(std::string_view bytes) {
 }
 
 void ReadPending(std::string_view bytes) {
-  const auto pending = PendingDecision::Decode(bytes);
+  const auto pending = engine::PendingDecision::Decode(bytes);
   if (!pending.ok()) return;
   const std::string again = pending.value().Encode();
-  if (again.size() != bytes.size() || !PendingDecision::Decode(again).ok()) std::abort();
+  if (again.size() != bytes.size() || !engine::PendingDecision::Decode(again).ok()) std::abort();
 }
 
 void ReadDeadline(std::string_view bytes) {
   const std::size_t key_size = std::min<std::size_t>(bytes.size(), 16);
-  const auto deadline = Deadline::Decode(bytes.substr(0, key_size), bytes.substr(key_size));
+  const auto deadline = engine::Deadline::Decode(bytes.substr(0, key_size), bytes.substr(key_size));
   if (deadline.ok() && deadline.value().Key() + deadline.value().Encode() != bytes) std::abort();
 }
 
 void ReadIdentity(std::string_view bytes) {
-  const auto identity = Identity::Decode(bytes);
+  const auto identity = engine::Identity::Decode(bytes);
   if (identity.ok() && identity.value().Encode() != bytes) std::abort();
 }
 

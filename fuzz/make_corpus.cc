@@ -27,34 +27,35 @@ Decision ADecision() {
 
 void WriteLog(const std::filesystem::path& to) {
   const auto tagged = [](char table, const std::string& bytes) { return table + bytes; };
-  LogRecord record{.time_ms = 5, .user = "ann", .event = 9, .reward = 1, .decision = ADecision()};
+  engine::LogRecord record{
+      .time_ms = 5, .user = "ann", .event = 9, .reward = 1, .decision = ADecision()};
   Write(to / "learn", tagged('\0', record.Encode()));
   record.reward = 1e-200;  // its square is zero
   Write(to / "learn_tiny", tagged('\0', record.Encode()));
-  record.kind = LogRecord::Kind::kForget;
+  record.kind = engine::LogRecord::Kind::kForget;
   Write(to / "forget", tagged('\0', record.Encode()));
-  PendingDecision pending{.time_ms = 5,
-                          .deadline_ms = 6,
-                          .user = "ann",
-                          .decision = ADecision(),
-                          .context = "{}",
-                          .candidates = {{"x", 0.5, {1, 2}}, {"y", 0.5, {3, 4}}}};
+  engine::PendingDecision pending{.time_ms = 5,
+                                  .deadline_ms = 6,
+                                  .user = "ann",
+                                  .decision = ADecision(),
+                                  .context = "{}",
+                                  .candidates = {{"x", 0.5, {1, 2}}, {"y", 0.5, {3, 4}}}};
   Write(to / "waiting", tagged('\1', pending.Encode()));
-  pending.state = PendingDecision::State::kRewarded;
+  pending.state = engine::PendingDecision::State::kRewarded;
   Write(to / "rewarded", tagged('\1', pending.Encode()));
-  const Deadline deadline{.time_ms = 6, .number = 1, .event_ids = {"e1", "e2"}};
+  const engine::Deadline deadline{.time_ms = 6, .number = 1, .event_ids = {"e1", "e2"}};
   Write(to / "deadline", tagged('\2', deadline.Key() + deadline.Encode()));
   Write(to / "identity",
-        tagged('\3', Identity{.dim = kDim, .created_ms = 4, .version = "0.1.0"}.Encode()));
+        tagged('\3', engine::Identity{.dim = kDim, .created_ms = 4, .version = "0.1.0"}.Encode()));
 }
 
 void WriteItems(const std::filesystem::path& to) {
   Write(to / "numbers",
-        EncodeItem({.id = "a", .features = {1, 2}, .named = {}, .tags = {"rock", "loud"}}));
-  Write(to / "names", EncodeItem({.id = "b",
-                                  .features = {1, 2},
-                                  .named = {{"genre=rock", 1}, {"price", 2.5}},
-                                  .tags = {}}));
+        engine::EncodeItem({.id = "a", .features = {1, 2}, .named = {}, .tags = {"rock", "loud"}}));
+  Write(to / "names", engine::EncodeItem({.id = "b",
+                                          .features = {1, 2},
+                                          .named = {{"genre=rock", 1}, {"price", 2.5}},
+                                          .tags = {}}));
 }
 
 // A state for each policy, after a few rewards.
@@ -90,12 +91,13 @@ void WriteSpecs(const std::filesystem::path& to) {
 void WriteCheckpoints(const std::filesystem::path& to) {
   for (const int visits : {0, 3, 60}) {
     auto policy = std::move(MakePolicy("codband", {.dim = kDim})).value();
-    CheckpointRecord checkpoint{.spec = policy->spec(),
-                                .sequence = 9,
-                                .users = 1,
-                                .changes = 1,
-                                .recent = {{.user = "ann", .time_ms = 5, .from = 0, .to = 1}},
-                                .shared = {}};
+    engine::CheckpointRecord checkpoint{
+        .spec = policy->spec(),
+        .sequence = 9,
+        .users = 1,
+        .changes = 1,
+        .recent = {{.user = "ann", .time_ms = 5, .from = 0, .to = 1}},
+        .shared = {}};
     const std::vector<double> arms = {1, 0, 0, 1};
     for (std::uint64_t event = 0; event < static_cast<std::uint64_t>(visits); ++event) {
       const Decision decision = policy->Choose(1, {arms, kDim}, {1, event});
@@ -107,7 +109,8 @@ void WriteCheckpoints(const std::filesystem::path& to) {
     checkpoint.shared = shared.Take();
     std::string user;
     policy->SaveChangedUsers([&](UserId, std::string bytes) { user = std::move(bytes); });
-    Person person{.name = "ann", .observations = 3, .first_ms = 2, .change_count = 0, .moves = {}};
+    engine::Person person{
+        .name = "ann", .observations = 3, .first_ms = 2, .change_count = 0, .moves = {}};
     person.AddMove({.time_ms = 5, .from = 0, .to = 1});
     ByteWriter of_person;
     person.Save(of_person);

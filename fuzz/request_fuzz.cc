@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "codband/server/item_import.h"
-#include "codband/server/request_json.h"
+#include "codband/server/api/item_import.h"
+#include "codband/server/api/request_json.h"
 
 namespace {
 
@@ -26,23 +26,23 @@ void ExpectNumbers(const std::vector<double>& features) {
 }
 
 void Rank(std::string_view body) {
-  const auto request = ParseRank(body, kDim);
+  const auto request = server::ParseRank(body, kDim);
   if (!request.ok()) return ExpectReason(request.status());
   if (request.value().user.empty()) std::abort();
-  for (const Candidate& candidate : request.value().candidates) {
-    if (candidate.id.empty() || candidate.id.size() > kMaxIdBytes) std::abort();
+  for (const engine::Candidate& candidate : request.value().candidates) {
+    if (candidate.id.empty() || candidate.id.size() > server::kMaxIdBytes) std::abort();
     if (!candidate.features.empty()) ExpectNumbers(candidate.features);
   }
 }
 
 void Reward(std::string_view body) {
-  const auto value = ParseReward(body);
+  const auto value = server::ParseReward(body);
   if (!value.ok()) return ExpectReason(value.status());
   if (!std::isfinite(value.value())) std::abort();
 }
 
 void OneItem(std::string_view body, std::string_view id) {
-  const auto item = ParseItem(body, kDim, id);
+  const auto item = server::ParseItem(body, kDim, id);
   if (!item.ok()) return ExpectReason(item.status());
   if (item.value().id.empty() || (!id.empty() && item.value().id != id)) std::abort();
   ExpectNumbers(item.value().features);
@@ -50,18 +50,18 @@ void OneItem(std::string_view body, std::string_view id) {
 
 // In pieces of a few bytes.
 void ManyItems(std::string_view body) {
-  ItemImport import(kDim, 4096);
+  server::ItemImport import(kDim, 4096);
   Status status;
   for (std::size_t i = 0; i < body.size() && status.ok(); i += 7) {
     status = import.Feed(body.substr(i, 7));
   }
   if (status.ok()) status = import.Finish();
   if (!status.ok()) ExpectReason(status);
-  for (const Item& item : import.Take()) ExpectNumbers(item.features);
+  for (const engine::Item& item : import.Take()) ExpectNumbers(item.features);
 }
 
 void Backup(std::string_view body) {
-  const auto directory = ParseBackup(body);
+  const auto directory = server::ParseBackup(body);
   if (!directory.ok()) return ExpectReason(directory.status());
   if (!directory.value().is_absolute()) std::abort();
 }

@@ -325,10 +325,11 @@ TEST_P(ConformanceTest, LearnsToBeBetterThanChance) {
     const UserId user = i % TestWorld::kUsers;
     const auto& theta = world.parameter(world.model_of(user));
     const Decision decision = policy->Choose(user, {arms, TestWorld::kDim}, {18, i});
-    gained += Dot(decision.features, theta);
+    gained += linalg::Dot(decision.features, theta);
     for (std::size_t a = 0; a < TestWorld::kArms; ++a) {
-      by_chance += Dot(std::span(arms).subspan(a * TestWorld::kDim, TestWorld::kDim), theta) /
-                   static_cast<double>(TestWorld::kArms);
+      by_chance +=
+          linalg::Dot(std::span(arms).subspan(a * TestWorld::kDim, TestWorld::kDim), theta) /
+          static_cast<double>(TestWorld::kArms);
     }
     policy->Learn(decision, world.Reward(decision), {18, i});
     world.set_step(i + 1);

@@ -61,7 +61,7 @@ class CrashClient {
  private:
   // The reply of a request that the server carried out; nothing if the server is gone, or cannot
   // now and the client is not patient.
-  std::optional<HttpReply> Send(const HttpRequest& request) {
+  std::optional<server::HttpReply> Send(const server::HttpRequest& request) {
     while (true) {
       auto reply = client_->Send(request, kPatience);
       if (!reply.ok()) return std::nullopt;
@@ -127,7 +127,7 @@ class CrashClient {
 
   std::string name_;
   int users_;
-  std::unique_ptr<HttpClient> client_;
+  std::unique_ptr<server::HttpClient> client_;
   std::vector<Event> events_;
   std::atomic<std::uint64_t> acknowledged_ = 0;
   std::optional<Event> rewarding_;  // sent, not acknowledged

@@ -8,7 +8,7 @@
 
 #include "codband/base/file.h"
 #include "codband/base/random.h"
-#include "codband/cli/log_reader.h"
+#include "codband/eval/log_reader.h"
 #include "tests/cli_testing.h"
 
 namespace codband {
@@ -172,8 +172,8 @@ TEST_F(EvaluateTest, BytesThatAreNoTextStayOutOfMessages) {
     EXPECT_LT(outcome.err.size(), 4000U);
     for (const char c : outcome.err) EXPECT_TRUE(c == '\n' || (c < 0 || c >= 0x20));
   }
-  EXPECT_EQ(PrintableText("a\x1B[1m\xFFé\n"), "a [1m\uFFFDé ");
-  EXPECT_EQ(PrintableText("abcdef", 4), "abc…");
+  EXPECT_EQ(eval::PrintableText("a\x1B[1m\xFFé\n"), "a [1m\uFFFDé ");
+  EXPECT_EQ(eval::PrintableText("abcdef", 4), "abc…");
 }
 
 TEST_F(EvaluateTest, SaysWhichFieldOfALineIsWrong) {
@@ -367,17 +367,17 @@ TEST_F(EvaluateTest, WarnsOfThinSupport) {
 }
 
 TEST(ParseTimeTest, ReadsTheNotationsOfLogs) {
-  EXPECT_EQ(ParseTime("1970-01-01T00:00:01.25Z"), 1250);
-  EXPECT_EQ(ParseTime("2021-07-29T10:00:00.9990000Z"), 1627552800999);
-  EXPECT_EQ(ParseTime("2019-11-24 00:03:13.442536+00:00"), 1574553793442);
-  EXPECT_EQ(ParseTime("1970-01-01T09:00:00+09:00"), 0);
-  EXPECT_EQ(ParseTime("1970-01-01T00:00:00-0130"), 5400000);
-  EXPECT_EQ(ParseTime("1970-01-02 00:00:00"), 86400000);
-  EXPECT_EQ(ParseTime("1627552800"), 1627552800000);
-  EXPECT_EQ(ParseTime("1627552800999"), 1627552800999);
+  EXPECT_EQ(eval::ParseTime("1970-01-01T00:00:01.25Z"), 1250);
+  EXPECT_EQ(eval::ParseTime("2021-07-29T10:00:00.9990000Z"), 1627552800999);
+  EXPECT_EQ(eval::ParseTime("2019-11-24 00:03:13.442536+00:00"), 1574553793442);
+  EXPECT_EQ(eval::ParseTime("1970-01-01T09:00:00+09:00"), 0);
+  EXPECT_EQ(eval::ParseTime("1970-01-01T00:00:00-0130"), 5400000);
+  EXPECT_EQ(eval::ParseTime("1970-01-02 00:00:00"), 86400000);
+  EXPECT_EQ(eval::ParseTime("1627552800"), 1627552800000);
+  EXPECT_EQ(eval::ParseTime("1627552800999"), 1627552800999);
   for (const char* bad : {"", "nan", "yesterday", "2021-13-01T00:00:00Z", "2021-01-01",
                           "2021-01-01T00:00:00X", "2021-01-01T00:00:00+1", "1e300"}) {
-    EXPECT_FALSE(ParseTime(bad).has_value()) << bad;
+    EXPECT_FALSE(eval::ParseTime(bad).has_value()) << bad;
   }
 }
 

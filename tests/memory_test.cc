@@ -78,7 +78,7 @@ class Population {
       std::vector<double> arm(kDim);
       random.FillNormal(arm);
       policy_->Choose(users_, {arm, kDim}, {1, event_}, decision_);
-      policy_->Learn(decision_, Dot(arm, taste) + 0.1 * random.Normal(), {1, event_});
+      policy_->Learn(decision_, linalg::Dot(arm, taste) + 0.1 * random.Normal(), {1, event_});
     }
   }
 

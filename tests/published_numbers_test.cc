@@ -27,13 +27,14 @@ constexpr Row kRows[] = {
     {10, 500, 3000, 0.13, 196, 162, 262},  {10, 500, 3000, 0.16, 267, 229, 346},
 };
 
-Comparison Play(const Row& row, std::vector<std::string> policies) {
-  const SyntheticOptions environment{.models = row.models,
-                                     .period_min = row.period_min,
-                                     .period_max = row.period_max,
-                                     .noise = row.noise};
-  return std::move(Compare([&](std::uint64_t seed) { return MakeSynthetic(environment, seed); },
-                           {.policies = std::move(policies), .seeds = 5, .threads = 2}))
+sim::Comparison Play(const Row& row, std::vector<std::string> policies) {
+  const sim::SyntheticOptions environment{.models = row.models,
+                                          .period_min = row.period_min,
+                                          .period_max = row.period_max,
+                                          .noise = row.noise};
+  return std::move(
+             sim::Compare([&](std::uint64_t seed) { return sim::MakeSynthetic(environment, seed); },
+                          {.policies = std::move(policies), .seeds = 5, .threads = 2}))
       .value();
 }
 
@@ -41,36 +42,36 @@ class YardsticksTest : public testing::TestWithParam<Row> {};
 
 TEST_P(YardsticksTest, AreWithinTwelvePercent) {
   const Row& row = GetParam();
-  const Comparison played = Play(row, {"oracle-linucb", "oracle-greedy", "oracle-filter"});
-  EXPECT_NEAR(Summarise(played.policies[0]).mean_regret / row.oracle_linucb, 1, 0.12);
-  EXPECT_NEAR(Summarise(played.policies[1]).mean_regret / row.oracle_greedy, 1, 0.12);
-  EXPECT_NEAR(Summarise(played.policies[2]).mean_regret / row.oracle_filter, 1, 0.12);
+  const sim::Comparison played = Play(row, {"oracle-linucb", "oracle-greedy", "oracle-filter"});
+  EXPECT_NEAR(sim::Summarise(played.policies[0]).mean_regret / row.oracle_linucb, 1, 0.12);
+  EXPECT_NEAR(sim::Summarise(played.policies[1]).mean_regret / row.oracle_greedy, 1, 0.12);
+  EXPECT_NEAR(sim::Summarise(played.policies[2]).mean_regret / row.oracle_filter, 1, 0.12);
 }
 
 TEST_P(YardsticksTest, DefaultPaysAtMostAThirdMoreThanTheLimit) {
-  const Comparison played = Play(GetParam(), {"codband", "oracle-greedy", "oracle-filter"});
-  EXPECT_LT(Summarise(played.policies[0]).mean_regret,
-            1.35 * (Summarise(played.policies[1]).mean_regret +
-                    Summarise(played.policies[2]).mean_regret));
+  const sim::Comparison played = Play(GetParam(), {"codband", "oracle-greedy", "oracle-filter"});
+  EXPECT_LT(sim::Summarise(played.policies[0]).mean_regret,
+            1.35 * (sim::Summarise(played.policies[1]).mean_regret +
+                    sim::Summarise(played.policies[2]).mean_regret));
 }
 
 INSTANTIATE_TEST_SUITE_P(PaperTable, YardsticksTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return fmt::format("row{}", row.index + 1); });
 
 TEST(PublishedNumbersTest, CoDBandOfThePaperInTheFirstRow) {
-  const Comparison played = Play(kRows[0], {"codband:paper"});
-  for (const PolicyResults& policy : played.policies) {
-    EXPECT_GT(Summarise(policy).mean_regret, 800) << policy.spec;
-    EXPECT_LT(Summarise(policy).mean_regret, 1500) << policy.spec;
+  const sim::Comparison played = Play(kRows[0], {"codband:paper"});
+  for (const sim::PolicyResults& policy : played.policies) {
+    EXPECT_GT(sim::Summarise(policy).mean_regret, 800) << policy.spec;
+    EXPECT_LT(sim::Summarise(policy).mean_regret, 1500) << policy.spec;
   }
 }
 
 TEST(PublishedNumbersTest, CoDBandOfThePaperWithShortPeriods) {
-  const Comparison played = Play(kRows[3], {"codband:paper"});
-  for (const PolicyResults& policy : played.policies) {
-    EXPECT_GT(Summarise(policy).mean_regret, 3500) << policy.spec;
-    EXPECT_LT(Summarise(policy).mean_regret, 7000) << policy.spec;
-    const ChangeMetrics changes = Summarise(policy).changes;
+  const sim::Comparison played = Play(kRows[3], {"codband:paper"});
+  for (const sim::PolicyResults& policy : played.policies) {
+    EXPECT_GT(sim::Summarise(policy).mean_regret, 3500) << policy.spec;
+    EXPECT_LT(sim::Summarise(policy).mean_regret, 7000) << policy.spec;
+    const sim::ChangeMetrics changes = sim::Summarise(policy).changes;
     EXPECT_GE(static_cast<double>(changes.detected),
               0.95 * static_cast<double>(changes.true_changes))
         << policy.spec;

@@ -89,11 +89,11 @@ TEST_F(ReplayReportTest, PageHoldsFiguresNumbersCloudsAndBoundaries) {
   }
   for (const char* name : {"reward.svg", "normalised.svg", "clouds-codband.svg"}) {
     const std::string svg = Read(std::string("report/") + name);
-    EXPECT_EQ(XmlError(svg), "") << name;
+    EXPECT_EQ(report::XmlError(svg), "") << name;
     EXPECT_NE(html.find(svg), std::string::npos) << name;
   }
   // Two seeds: a band for each policy, random included.
-  EXPECT_GE(Count(Read("report/normalised.svg"), "cb-band"), 3U);
+  EXPECT_GE(report::Count(Read("report/normalised.svg"), "cb-band"), 3U);
   const Json json = Json::parse(Read("report/results.json"));
   EXPECT_EQ(json["policies"].size(), 3U);
   const std::string runs = Read("report/runs.csv");

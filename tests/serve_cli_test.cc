@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "codband/base/file.h"
-#include "codband/server/http_client.h"
+#include "codband/server/http/http_client.h"
 #include "tests/cli_testing.h"
 
 namespace codband {
@@ -58,16 +58,16 @@ class Serving {
     return true;
   }
 
-  HttpUrl url() {
+  server::HttpUrl url() {
     EXPECT_TRUE(WaitFor("Stop it with")) << output();
     const std::string text = output();
     const std::size_t at = text.find("http://");
     EXPECT_NE(at, text.npos) << text;
-    return ParseHttpUrl(text.substr(at, text.find_first_of(" \n", at) - at)).value();
+    return server::ParseHttpUrl(text.substr(at, text.find_first_of(" \n", at) - at)).value();
   }
 
-  HttpReply Send(const HttpRequest& request) {
-    auto client = HttpClient::Connect(url(), seconds(60));
+  server::HttpReply Send(const server::HttpRequest& request) {
+    auto client = server::HttpClient::Connect(url(), seconds(60));
     EXPECT_TRUE(client.ok()) << client.status().message() << output();
     auto reply = client.value()->Send(request, seconds(60));
     EXPECT_TRUE(reply.ok()) << reply.status().message();
@@ -104,20 +104,20 @@ class ServeCliTest : public CliTest {
   static void Use(Serving& server) {
     for (int i = 0; i < 6; ++i) {
       const Json item{{"features", {1, i % 2, i % 3, 0}}, {"tags", {"t" + std::to_string(i % 2)}}};
-      const HttpReply put = server.Send(
+      const server::HttpReply put = server.Send(
           {.method = "PUT", .target = "/v1/items/i" + std::to_string(i), .body = item.dump()});
       ASSERT_EQ(put.status / 100, 2U) << put.body;
     }
     for (int v = 0; v < 30; ++v) {
       const std::string event = "e" + std::to_string(v);
-      const HttpReply rank = server.Send(
+      const server::HttpReply rank = server.Send(
           {.method = "POST",
            .target = "/v1/rank",
            .body = Json{{"userId", "u" + std::to_string(v % 3)}, {"eventId", event}}.dump()});
       ASSERT_EQ(rank.status / 100, 2U) << rank.body;
-      const HttpReply reward = server.Send({.method = "POST",
-                                            .target = "/v1/events/" + event + "/reward",
-                                            .body = Json{{"value", v % 2}}.dump()});
+      const server::HttpReply reward = server.Send({.method = "POST",
+                                                    .target = "/v1/events/" + event + "/reward",
+                                                    .body = Json{{"value", v % 2}}.dump()});
       ASSERT_EQ(reward.status / 100, 2U) << reward.body;
     }
   }
@@ -215,7 +215,7 @@ TEST_F(ServeCliTest, StartsAnswersAndStopsOnASignal) {
     EXPECT_EQ(server.Send({.target = "/v1/health/live"}).status, 200U);
     const Json note = Json::parse(ReadFile(Path("data/server.json")).value());
     EXPECT_EQ(note["pid"], server.pid());
-    EXPECT_EQ(ParseHttpUrl(note["url"].get<std::string>()).value().port, server.url().port);
+    EXPECT_EQ(server::ParseHttpUrl(note["url"].get<std::string>()).value().port, server.url().port);
     EXPECT_EQ(server.Stop(signal), 0) << server.output();
     EXPECT_FALSE(std::filesystem::exists(Path("data/server.json")));
   }

@@ -31,13 +31,13 @@ const std::vector<std::string> kKeepLog = {"features.dimension=6", "memory.users
 const std::vector<std::string> kManyCheckpoints = {"features.dimension=6", "memory.users=2",
                                                    "durability.checkpoint_events=7"};
 
-std::vector<Item> Items() {
-  std::vector<Item> items;
+std::vector<engine::Item> Items() {
+  std::vector<engine::Item> items;
   for (std::size_t i = 0; i < kDim; ++i) {
-    Item item{.id = "item" + std::to_string(i),
-              .features = std::vector<double>(kDim),
-              .named = {},
-              .tags = {}};
+    engine::Item item{.id = "item" + std::to_string(i),
+                      .features = std::vector<double>(kDim),
+                      .named = {},
+                      .tags = {}};
     item.features[i] = 1;
     items.push_back(item);
   }
@@ -47,7 +47,7 @@ std::vector<Item> Items() {
 void PutItems(const ServerProcess& server) {
   const auto client = server.Connect();
   ASSERT_NE(client, nullptr);
-  for (const Item& item : Items()) {
+  for (const engine::Item& item : Items()) {
     const auto reply =
         client->Send({.method = "PUT",
                       .target = "/v1/items/" + item.id,
@@ -67,11 +67,11 @@ using Log = std::map<std::string, LogEntry>;
 
 // Adds what the log holds now; a checkpoint may have removed what was there before.
 void ReadLog(const std::filesystem::path& data, Log& log) {
-  const auto store = OpenRocksDbStore(data, {.read_only = true});
+  const auto store = store::OpenRocksDbStore(data, {.read_only = true});
   EXPECT_TRUE(store.ok()) << store.status().ToString();
   if (!store.ok()) return;
-  const Status read = store.value()->Scan(Table::kLog, {}, {}, [&](auto key, auto value) {
-    const auto record = LogRecord::Decode(value);
+  const Status read = store.value()->Scan(store::Table::kLog, {}, {}, [&](auto key, auto value) {
+    const auto record = engine::LogRecord::Decode(value);
     EXPECT_TRUE(record.ok());
     if (!record.ok()) return false;
     const auto [entry, is_new] = log.try_emplace(
@@ -83,38 +83,38 @@ void ReadLog(const std::filesystem::path& data, Log& log) {
 }
 
 // What somebody who learned the first `count` entries of the log in one go has learned.
-StoredState LearnUndisturbed(const Log& log, std::size_t count) {
-  const TempDirectory directory;
+engine::StoredState LearnUndisturbed(const Log& log, std::size_t count) {
+  const engine::TempDirectory directory;
   {
-    auto store = std::move(OpenRocksDbStore(directory.path())).value();
-    StoreBatch batch;
+    auto store = std::move(store::OpenRocksDbStore(directory.path())).value();
+    store::StoreBatch batch;
     auto entry = log.begin();
     for (std::size_t i = 0; i < count; ++i, ++entry) {
-      batch.Put(Table::kLog, entry->first, entry->second.bytes);
+      batch.Put(store::Table::kLog, entry->first, entry->second.bytes);
     }
     EXPECT_TRUE(store->Write(batch, false).ok());
-    const auto engine = Engine::Open(std::move(store), {.dim = kDim});
+    const auto engine = engine::Engine::Open(std::move(store), {.dim = kDim});
     EXPECT_TRUE(engine.ok()) << engine.status().ToString();
   }
-  return ReadStoredState(directory.path());
+  return engine::ReadStoredState(directory.path());
 }
 
 // Without the times, which differ between two runs.
-StoredState WithoutTimes(const StoredState& state) {
-  StoredState out;
+engine::StoredState WithoutTimes(const engine::StoredState& state) {
+  engine::StoredState out;
   for (const auto& [key, bytes] : state) {
     std::string& kept = out[key] = bytes;
-    if (key.first == Table::kCheckpoint) {
-      CheckpointRecord record = CheckpointRecord::Decode(bytes).value();
-      for (Change& change : record.recent) change.time_ms = 0;
+    if (key.first == store::Table::kCheckpoint) {
+      engine::CheckpointRecord record = engine::CheckpointRecord::Decode(bytes).value();
+      for (engine::Change& change : record.recent) change.time_ms = 0;
       kept = record.Encode();
-    } else if (key.first == Table::kPeople) {
+    } else if (key.first == store::Table::kPeople) {
       ByteReader in(bytes);
-      Person person;
+      engine::Person person;
       person.Load(in);
       EXPECT_TRUE(in.ok());
       person.first_ms = 0;
-      for (Person::Move& move : person.moves) move.time_ms = 0;
+      for (engine::Person::Move& move : person.moves) move.time_ms = 0;
       ByteWriter writer;
       person.Save(writer);
       kept = writer.Take();
@@ -163,7 +163,7 @@ void ExpectLogHolds(const Log& log, const std::deque<CrashClient>& clients) {
   std::multiset<std::uint64_t> acknowledged;
   for (const CrashClient& client : clients) {
     for (const CrashClient::Event& event : client.events())
-      acknowledged.insert(HashEvent(event.id));
+      acknowledged.insert(engine::HashEvent(event.id));
   }
   std::multiset<std::uint64_t> logged;
   for (const auto& [key, entry] : log) logged.insert(entry.event);
@@ -172,7 +172,7 @@ void ExpectLogHolds(const Log& log, const std::deque<CrashClient>& clients) {
 }
 
 TEST(ServerCrashTest, ManyClientsLoseNothing) {
-  const TempDirectory directory;
+  const engine::TempDirectory directory;
   const std::filesystem::path data = directory.path() / "data";
   std::deque<CrashClient> clients;
   for (int i = 0; i < 6; ++i) clients.emplace_back(i, 3);
@@ -190,13 +190,13 @@ TEST(ServerCrashTest, ManyClientsLoseNothing) {
   ServerProcess server(data, kKeepLog);
   ASSERT_TRUE(server.listens());
   EXPECT_EQ(server.Stop(SIGTERM), 0);
-  const StoredState learned = ReadStoredState(data);
+  const engine::StoredState learned = engine::ReadStoredState(data);
   EXPECT_EQ(learned.size(), 1U + 2U * 6U * 3U);
   EXPECT_TRUE(learned == LearnUndisturbed(log, log.size()));
 }
 
 TEST(ServerCrashTest, CheckpointsInBetweenChangeNothing) {
-  const TempDirectory directory;
+  const engine::TempDirectory directory;
   const std::filesystem::path data = directory.path() / "data";
   std::deque<CrashClient> clients;
   clients.emplace_back(0, 5);
@@ -208,19 +208,20 @@ TEST(ServerCrashTest, CheckpointsInBetweenChangeNothing) {
   EXPECT_EQ(server.Stop(SIGTERM), 0);
 
   // One client, so the order is known: somebody who was never killed is asked the same.
-  EngineBox twin({.dim = kDim});
+  engine::EngineBox twin({.dim = kDim});
   ASSERT_TRUE(twin.Put(Items()).ok());
-  std::vector<Candidate> candidates;
-  for (const Item& item : Items()) candidates.push_back({.id = item.id});
+  std::vector<engine::Candidate> candidates;
+  for (const engine::Item& item : Items()) candidates.push_back({.id = item.id});
   EXPECT_GT(clients.front().events().size(), 50U);
   for (const CrashClient::Event& event : clients.front().events()) {
     ASSERT_TRUE(
         twin.Rank({.event_id = event.id, .user = event.user, .candidates = candidates}).ok());
-    ASSERT_EQ(twin.Reward(event.id, event.reward).value().outcome, RewardOutcome::kAccepted);
+    ASSERT_EQ(twin.Reward(event.id, event.reward).value().outcome,
+              engine::RewardOutcome::kAccepted);
   }
   twin.Close();
-  EXPECT_TRUE(WithoutTimes(ReadStoredState(data)) ==
-              WithoutTimes(ReadStoredState(twin.directory())));
+  EXPECT_TRUE(WithoutTimes(engine::ReadStoredState(data)) ==
+              WithoutTimes(engine::ReadStoredState(twin.directory())));
 }
 
 std::filesystem::path NewestWal(const std::filesystem::path& data) {
@@ -233,7 +234,7 @@ std::filesystem::path NewestWal(const std::filesystem::path& data) {
 }
 
 TEST(ServerCrashTest, ALogThatLostItsEndIsAPrefix) {
-  const TempDirectory directory;
+  const engine::TempDirectory directory;
   const std::filesystem::path data = directory.path() / "data";
   std::deque<CrashClient> clients;
   clients.emplace_back(0, 3);
@@ -250,7 +251,7 @@ TEST(ServerCrashTest, ALogThatLostItsEndIsAPrefix) {
   std::size_t i = 0;
   for (const auto& [key, entry] : log) {
     if (i < events.size()) {
-      EXPECT_EQ(entry.event, HashEvent(events[i].id)) << i;
+      EXPECT_EQ(entry.event, engine::HashEvent(events[i].id)) << i;
     }
     ++i;
   }
@@ -263,15 +264,15 @@ TEST(ServerCrashTest, ALogThatLostItsEndIsAPrefix) {
     std::filesystem::resize_file(copy / std::filesystem::relative(wal, data), kept);
     std::size_t entries = 0;
     {
-      auto store = OpenRocksDbStore(copy);
+      auto store = store::OpenRocksDbStore(copy);
       ASSERT_TRUE(store.ok()) << kept << ": " << store.status().ToString();
-      const auto engine = Engine::Open(std::move(store).value(), {.dim = kDim});
+      const auto engine = engine::Engine::Open(std::move(store).value(), {.dim = kDim});
       ASSERT_TRUE(engine.ok()) << kept << ": " << engine.status().ToString();
       entries = engine.value()->Stats().applied_sequence;
     }
     ASSERT_LE(entries, log.size());
     lengths.insert(entries);
-    EXPECT_TRUE(ReadStoredState(copy) == LearnUndisturbed(log, entries)) << kept;
+    EXPECT_TRUE(engine::ReadStoredState(copy) == LearnUndisturbed(log, entries)) << kept;
     // The real server starts with it as well.
     if (cut == 0) {
       const ServerProcess server(copy, kKeepLog);

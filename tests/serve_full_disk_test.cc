@@ -88,7 +88,7 @@ void UseAFullDisk(const std::filesystem::path& disk) {
 }
 
 TEST(ServerCrashTest, AFullDiskLosesNothing) {
-  const TempDirectory directory;
+  const engine::TempDirectory directory;
   if (std::getenv(kInside) != nullptr) {  // NOLINT(concurrency-mt-unsafe)
     ASSERT_EQ(::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=24m"), 0)
         << std::strerror(errno);

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "codband/server/http_client.h"
+#include "codband/server/http/http_client.h"
 
 namespace codband {
 
@@ -55,8 +55,8 @@ class ServerProcess {
   bool listens() const { return port_ != 0; }
 
   // A connection, or nullptr if the server is gone.
-  std::unique_ptr<HttpClient> Connect() const {
-    auto client = HttpClient::Connect({.host = "127.0.0.1", .port = port_}, kPatience);
+  std::unique_ptr<server::HttpClient> Connect() const {
+    auto client = server::HttpClient::Connect({.host = "127.0.0.1", .port = port_}, kPatience);
     return client.ok() ? std::move(client).value() : nullptr;
   }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kUsers = 200;
 
-std::uint64_t Number(const Store& store, Table table, std::string_view key) {
+std::uint64_t Number(const store::Store& store, store::Table table, std::string_view key) {
   std::string value;
   const Status status = store.Get(table, key, value);
   return status.ok() ? ParseNumber<std::uint64_t>(value).value_or(0) : 0;
@@ -29,28 +29,28 @@ bool Say(std::string_view what, std::uint64_t number) {
   return ::write(STDOUT_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
-void WriteBatches(Store& store, bool sync) {
-  for (std::uint64_t i = Number(store, Table::kItems, "last") + 1;; ++i) {
-    StoreBatch batch;
-    batch.Put(Table::kLog, fmt::format("{:08}", i), std::string(i * 7919 % 3000, 'v'));
-    batch.Put(Table::kItems, "last", fmt::format("{}", i));
+void WriteBatches(store::Store& store, bool sync) {
+  for (std::uint64_t i = Number(store, store::Table::kItems, "last") + 1;; ++i) {
+    store::StoreBatch batch;
+    batch.Put(store::Table::kLog, fmt::format("{:08}", i), std::string(i * 7919 % 3000, 'v'));
+    batch.Put(store::Table::kItems, "last", fmt::format("{}", i));
     if (!store.Write(batch, sync).ok() || !Say("w", i)) return;
   }
 }
 
-void WriteBulks(Store& store) {
-  for (std::uint64_t i = Number(store, Table::kMeta, "generation") + 1;; ++i) {
-    StoreBatch batch;
+void WriteBulks(store::Store& store) {
+  for (std::uint64_t i = Number(store, store::Table::kMeta, "generation") + 1;; ++i) {
+    store::StoreBatch batch;
     const std::string value = fmt::format("{}", i);
-    for (int k = 0; k < kUsers; ++k) batch.Put(Table::kUsers, fmt::format("{}", k), value);
-    batch.Put(Table::kMeta, "generation", value);
+    for (int k = 0; k < kUsers; ++k) batch.Put(store::Table::kUsers, fmt::format("{}", k), value);
+    batch.Put(store::Table::kMeta, "generation", value);
     if (!store.WriteBulk(std::move(batch)).ok() || !Say("b", i)) return;
   }
 }
 
 int Main(const std::string& directory, bool sync) {
   // A small buffer, so that logs and table files change often.
-  auto store = OpenRocksDbStore(directory, {.write_buffer_bytes = 256 << 10});
+  auto store = store::OpenRocksDbStore(directory, {.write_buffer_bytes = 256 << 10});
   if (!store.ok()) {
     fmt::print(stderr, "{}\n", store.status().ToString());
     return 1;

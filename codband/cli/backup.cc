@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "codband/cli/command.h"
-#include "codband/cli/data_directory.h"
+#include "codband/server/admin/data_directory.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 struct BackupFlags {
@@ -26,7 +26,7 @@ Examples:
   codband doctor --data /backups/codband-2026-07-29)";
 
 Status RunBackup(const BackupFlags& flags) {
-  const auto how = BackUpData(flags.data, flags.out);
+  const auto how = server::BackUpData(flags.data, flags.out);
   if (!how.ok()) return how.status();
   fmt::print("Backed up {} to {}{}{}\n", flags.data, flags.out, how.value().empty() ? "" : " ",
              how.value());
@@ -44,4 +44,4 @@ void AddBackupCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunBackup(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -11,7 +11,7 @@
 
 #include "codband/base/parse.h"
 
-namespace codband {
+namespace codband::cli {
 
 namespace {
 
@@ -124,4 +124,4 @@ Result<OutputFormat> ParseFormat(std::string_view text) {
   return Status::InvalidArgument(fmt::format("--format = '{}', expected table, json or csv", text));
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -15,7 +15,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
 }  // namespace CLI
 
-namespace codband {
+namespace codband::cli {
 
 // Each subcommand adds itself to the program; its work runs when it was named on the command line,
 // and leaves its outcome in `status`. Both outlive the parsing.
@@ -123,4 +123,4 @@ std::string Format(const Record& record, OutputFormat format) {
   return ToText(record);
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "codband/cli/command.h"
-#include "codband/cli/findings.h"
+#include "codband/server/admin/findings.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 constexpr std::string_view kFooter = R"(
@@ -20,10 +20,10 @@ Example:
   codband doctor --data /var/lib/codband)";
 
 Status RunDoctor(const std::string& data) {
-  const auto findings = ExamineData(data);
+  const auto findings = server::ExamineData(data);
   if (!findings.ok()) return findings.status();
-  fmt::print("{}", FindingsText(findings.value()));
-  return CheckSound(data, findings.value());
+  fmt::print("{}", server::FindingsText(findings.value()));
+  return server::CheckSound(data, findings.value());
 }
 
 }  // namespace
@@ -35,4 +35,4 @@ void AddDoctorCommand(CLI::App& app, Status& status) {
   command.Run(status, [data] { return RunDoctor(*data); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

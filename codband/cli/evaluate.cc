@@ -9,12 +9,12 @@
 
 #include "codband/base/file.h"
 #include "codband/cli/command.h"
-#include "codband/cli/evaluate_output.h"
-#include "codband/cli/log_reader.h"
+#include "codband/eval/log_reader.h"
+#include "codband/experiments/evaluate_output.h"
 #include "codband/policy/registry.h"
 #include "codband/report/progress.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 struct EvaluateFlags {
@@ -28,7 +28,7 @@ struct EvaluateFlags {
   std::string floor, confidence, resamples, ridge, reward_min, reward_max, min_propensity;
   RunFlags runs;
   std::string user_field, dim, action_base;
-  CsvLogOptions csv;
+  eval::CsvLogOptions csv;
   std::string format = "table";
   std::string out;
 };
@@ -56,7 +56,7 @@ Status Wrong(std::string_view flag, std::string_view value, std::string_view exp
   return Status::InvalidArgument(fmt::format("{} = '{}', expected {}", flag, value, expected));
 }
 
-Status ParseOptions(const EvaluateFlags& flags, EvaluationOptions& options) {
+Status ParseOptions(const EvaluateFlags& flags, eval::EvaluationOptions& options) {
   const auto real = [](std::string_view flag, const std::string& text, auto& target) -> Status {
     if (text.empty()) return {};
     const auto value = ParseReal(flag, text);
@@ -76,7 +76,7 @@ Status ParseOptions(const EvaluateFlags& flags, EvaluationOptions& options) {
   if (flags.learn != "all" && flags.learn != "accepted") {
     return Wrong("--learn", flags.learn, "all or accepted");
   }
-  options.learn = flags.learn == "all" ? LearnFrom::kAll : LearnFrom::kAccepted;
+  options.learn = flags.learn == "all" ? eval::LearnFrom::kAll : eval::LearnFrom::kAccepted;
   if (flags.order != "time" && flags.order != "log") {
     return Wrong("--order", flags.order, "time or log");
   }
@@ -84,20 +84,20 @@ Status ParseOptions(const EvaluateFlags& flags, EvaluationOptions& options) {
   return flags.runs.Parse(options.seed, seeds, options.threads);
 }
 
-Result<ReadLog> Read(const EvaluateFlags& flags) {
+Result<eval::ReadLog> Read(const EvaluateFlags& flags) {
   if (flags.strict && flags.lenient) {
     return Status::InvalidArgument("--strict and --lenient, expected one of them at most");
   }
-  const LogSource source{.files = flags.files,
-                         .leave_out = flags.strict    ? BadLines::kFail
-                                      : flags.lenient ? BadLines::kAny
-                                                      : BadLines::kForeign};
+  const eval::LogSource source{.files = flags.files,
+                               .leave_out = flags.strict    ? eval::BadLines::kFail
+                                            : flags.lenient ? eval::BadLines::kAny
+                                                            : eval::BadLines::kForeign};
   const std::string input = !flags.input.empty()                    ? flags.input
                             : flags.files.front().ends_with(".csv") ? "csv"
                                                                     : "dsjson";
-  if (input == "csv") return ReadCsvLog(source, flags.csv);
+  if (input == "csv") return eval::ReadCsvLog(source, flags.csv);
   if (input != "dsjson") return Wrong("--input", input, "dsjson or csv");
-  DsJsonOptions options;
+  eval::DsJsonOptions options;
   if (!flags.user_field.empty()) options.user_field = flags.user_field;
   if (!flags.dim.empty()) {
     CODBAND_RETURN_IF_ERROR(
@@ -107,34 +107,35 @@ Result<ReadLog> Read(const EvaluateFlags& flags) {
     CODBAND_RETURN_IF_ERROR(Assign(ParseWhole("--action-base", flags.action_base, 0, 1),
                                    options.action_base.emplace()));
   }
-  return ReadDsJsonLog(source, options);
+  return eval::ReadDsJsonLog(source, options);
 }
 
-Result<std::unique_ptr<Target>> MakeTarget(const std::string& spec, const LoggedDecisions& log,
-                                           const PolicyTargetOptions& options) {
-  if (spec == "logged") return MakeLoggedTarget();
-  if (spec == "first") return MakeFirstTarget();
-  if (spec == "uniform") return MakeUniformTarget();
+Result<std::unique_ptr<eval::Target>> MakeTarget(const std::string& spec,
+                                                 const eval::LoggedDecisions& log,
+                                                 const eval::PolicyTargetOptions& options) {
+  if (spec == "logged") return eval::MakeLoggedTarget();
+  if (spec == "first") return eval::MakeFirstTarget();
+  if (spec == "uniform") return eval::MakeUniformTarget();
   constexpr std::string_view kTable = "table:";
   if (spec.starts_with(kTable)) {
     const std::string file = spec.substr(kTable.size());
-    const auto table = ReadChances(file);
+    const auto table = eval::ReadChances(file);
     if (!table.ok()) return table.status();
-    auto target = MakeTableTarget(spec, table.value(), log);
+    auto target = eval::MakeTableTarget(spec, table.value(), log);
     if (target.ok()) return target;
     return Status::InvalidArgument(fmt::format("{}: {}", file, target.status().message()));
   }
   auto policy = MakePolicy(spec, {.dim = log.dim()});
   if (!policy.ok()) return policy.status();
-  return MakePolicyTarget(spec, std::move(policy).value(), options);
+  return eval::MakePolicyTarget(spec, std::move(policy).value(), options);
 }
 
 Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
-  EvaluationRecord record;
+  experiments::EvaluationRecord record;
   CODBAND_RETURN_IF_ERROR(ParseOptions(flags, record.options));
-  PolicyTargetOptions target_options{.seed = record.options.seed};
+  eval::PolicyTargetOptions target_options{.seed = record.options.seed};
   if (!flags.floor.empty()) {
     CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--floor", flags.floor), target_options.floor));
     if (!(target_options.floor >= 0 && target_options.floor <= 1)) {
@@ -143,10 +144,10 @@ Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   }
   auto read = Read(flags);
   if (!read.ok()) return read.status();
-  LoggedDecisions& log = read.value().log;
+  eval::LoggedDecisions& log = read.value().log;
   record.sorted = flags.order == "time" && read.value().summary.timed;
   if (record.sorted) log.SortByTime();
-  std::vector<std::unique_ptr<Target>> targets;
+  std::vector<std::unique_ptr<eval::Target>> targets;
   for (const std::string& spec : SplitPolicyList(flags.policies)) {
     auto target = MakeTarget(spec, log, target_options);
     if (!target.ok()) {
@@ -156,10 +157,10 @@ Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   }
   if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
 
-  Progress progress({.total = 100});
+  report::Progress progress({.total = 100});
   progress.SetLabel(fmt::format("% of {} policies", targets.size()));
   record.options.progress = [&](double share) { progress.Advance(100 * share); };
-  auto evaluation = Evaluate(log, targets, record.options);
+  auto evaluation = eval::Evaluate(log, targets, record.options);
   progress.Finish();
   if (!evaluation.ok()) {
     return Status::InvalidArgument("--" + evaluation.status().message());
@@ -173,12 +174,12 @@ Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   record.evaluation = std::move(evaluation).value();
   fmt::print("{}", Format(record, format.value()));
   if (flags.out.empty()) return {};
-  CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
+  CODBAND_RETURN_IF_ERROR(experiments::WriteReport(record, flags.out));
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
   return {};
 }
 
-void AddCsvFlags(const Command& command, CsvLogOptions& csv) {
+void AddCsvFlags(const Command& command, eval::CsvLogOptions& csv) {
   command.Option("--action-column", csv.action, "NAME", "CSV: the action taken (default action)");
   command.Option("--reward-column", csv.reward, "NAME", "CSV: what it brought (default reward)");
   command.Option("--propensity-column", csv.propensity, "NAME",
@@ -245,4 +246,4 @@ void AddEvaluateCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags, command] { return RunEvaluate(*flags, command); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

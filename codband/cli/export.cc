@@ -14,9 +14,9 @@
 #include "codband/base/file.h"
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
-#include "codband/cli/data_directory.h"
+#include "codband/server/admin/data_directory.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -42,7 +42,7 @@ std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json ToJson(const ModelReport& model) {
+Json ToJson(const engine::ModelReport& model) {
   return {{"id", model.id},
           {"popularity", model.popularity},
           {"users", model.users},
@@ -51,9 +51,9 @@ Json ToJson(const ModelReport& model) {
           {"parameter", model.parameter}};
 }
 
-Json ToJson(const UserReport& user) {
+Json ToJson(const engine::UserReport& user) {
   Json changes = Json::array();
-  for (const Change& change : user.changes) {
+  for (const engine::Change& change : user.changes) {
     changes.push_back({{"time_ms", change.time_ms},
                        {"from", ModelNumber(change.from)},
                        {"to", ModelNumber(change.to)}});
@@ -85,22 +85,22 @@ class Output {
 };
 
 // A line a model and a line a user: the file may be larger than memory.
-Status WriteJson(Engine& engine, Output& out) {
-  const EngineStats stats = engine.Stats();
+Status WriteJson(engine::Engine& engine, Output& out) {
+  const engine::EngineStats stats = engine.Stats();
   const Json meta{{"version", kVersion},  {"policy", stats.policy},
                   {"dim", stats.dim},     {"learned", stats.applied_sequence},
                   {"users", stats.users}, {"models", stats.models},
                   {"items", stats.items}, {"changes", stats.changes}};
   out.Write("{\"meta\": " + Text(meta) + ",\n\"models\": [");
-  std::vector<ModelReport> models = engine.Models(0);
-  std::ranges::sort(models, {}, &ModelReport::id);
+  std::vector<engine::ModelReport> models = engine.Models(0);
+  std::ranges::sort(models, {}, &engine::ModelReport::id);
   const char* separator = "\n";
-  for (const ModelReport& model : models) {
+  for (const engine::ModelReport& model : models) {
     out.Write(std::exchange(separator, ",\n") + Text(ToJson(model)));
   }
   out.Write("],\n\"users\": [");
   separator = "\n";
-  CODBAND_RETURN_IF_ERROR(engine.VisitUsers([&](const UserReport& user) {
+  CODBAND_RETURN_IF_ERROR(engine.VisitUsers([&](const engine::UserReport& user) {
     out.Write(std::exchange(separator, ",\n") + Text(ToJson(user)));
     return std::ferror(out.get()) == 0;
   }));
@@ -109,7 +109,7 @@ Status WriteJson(Engine& engine, Output& out) {
 }
 
 // Under another name until it is whole and on disk.
-Status WriteFile(Engine& engine, const std::filesystem::path& path) {
+Status WriteFile(engine::Engine& engine, const std::filesystem::path& path) {
   std::filesystem::path unfinished = path;
   unfinished += fmt::format(".unfinished{}", getpid());
   const auto failed = [&] {
@@ -130,7 +130,7 @@ Status WriteFile(Engine& engine, const std::filesystem::path& path) {
 }
 
 Status RunExport(const ExportFlags& flags) {
-  auto engine = OpenDataForReading(flags.data);
+  auto engine = server::OpenDataForReading(flags.data);
   if (!engine.ok()) return engine.status();
   if (!flags.out.empty()) return WriteFile(*engine.value(), flags.out);
   Output out(stdout);
@@ -148,4 +148,4 @@ void AddExportCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunExport(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

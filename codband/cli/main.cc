@@ -13,7 +13,7 @@
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 constexpr int kExitFailure = 1;
@@ -93,11 +93,11 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::cli
 
 int main(int argc, char** argv) {
   try {
-    return codband::Main(argc, argv);
+    return codband::cli::Main(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "codband: internal error: {}\nPlease report it with the command above.\n",
                error.what());

@@ -12,13 +12,13 @@
 #include "codband/base/parallel.h"
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
-#include "codband/cli/paper_experiments.h"
-#include "codband/cli/paper_report.h"
-#include "codband/cli/run_store.h"
+#include "codband/experiments/paper_experiments.h"
+#include "codband/experiments/paper_report.h"
+#include "codband/experiments/run_store.h"
 #include "codband/policy/registry.h"
 #include "codband/report/progress.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 struct PaperFlags {
@@ -53,19 +53,19 @@ struct Job {
   std::size_t experiment;
   std::size_t policy;
   std::size_t seed;  // counted from 0
-  RunSpec spec;
+  sim::RunSpec spec;
   std::string identity;
   double cost;  // relative, for the order and the progress bar
 };
 
-MakeEnvironment EnvironmentOf(const PaperExperiment& experiment) {
+sim::MakeEnvironment EnvironmentOf(const experiments::PaperExperiment& experiment) {
   return [options = experiment.environment](std::uint64_t seed) {
-    return MakeSynthetic(options, seed);
+    return sim::MakeSynthetic(options, seed);
   };
 }
 
-std::string Identity(const SyntheticOptions& environment, const std::string& full_spec,
-                     const RunSpec& spec, std::uint64_t seed) {
+std::string Identity(const sim::SyntheticOptions& environment, const std::string& full_spec,
+                     const sim::RunSpec& spec, std::uint64_t seed) {
   return fmt::format(
       "codband {} results {} | setting {} users {} models {} rounds {} period {}:{} noise {} arms "
       "{} pool {} "
@@ -78,7 +78,7 @@ std::string Identity(const SyntheticOptions& environment, const std::string& ful
 
 // About how long a run takes: a step of the product likelihood costs several times one of the joint
 // likelihood, and both grow with the number of models.
-double RelativeCost(const SyntheticOptions& environment, const std::string& full_spec) {
+double RelativeCost(const sim::SyntheticOptions& environment, const std::string& full_spec) {
   const auto steps = static_cast<double>(environment.users * environment.rounds);
   if (full_spec.find("likelihood=product") != full_spec.npos) {
     return steps * (1 + static_cast<double>(environment.models));
@@ -89,16 +89,18 @@ double RelativeCost(const SyntheticOptions& environment, const std::string& full
   return steps;
 }
 
-Result<std::vector<Job>> PlanJobs(const PaperRecord& record) {
+Result<std::vector<Job>> PlanJobs(const experiments::PaperRecord& record) {
   std::vector<Job> jobs;
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
-    const PaperExperiment& experiment = record.experiments[e];
+    const experiments::PaperExperiment& experiment = record.experiments[e];
     for (std::size_t p = 0; p < record.policies.size(); ++p) {
-      RunSpec spec{.policy = WithPaperSettings(record.policies[p], experiment), .checkpoints = 150};
+      sim::RunSpec spec{.policy = experiments::WithPaperSettings(record.policies[p], experiment),
+                        .checkpoints = 150};
       for (std::size_t s = 0; s < record.seeds; ++s) {
-        const auto full_spec = ValidateRun(EnvironmentOf(experiment), spec, record.first_seed + s);
+        const auto full_spec =
+            sim::ValidateRun(EnvironmentOf(experiment), spec, record.first_seed + s);
         if (!full_spec.ok()) return full_spec.status();
-        spec.record_users = s == 0 && NeedsUserModels(record, e, p);
+        spec.record_users = s == 0 && experiments::NeedsUserModels(record, e, p);
         jobs.push_back({.experiment = e,
                         .policy = p,
                         .seed = s,
@@ -124,8 +126,9 @@ Result<std::vector<Job>> PlanJobs(const PaperRecord& record) {
 }
 
 // Whether a run found on disk has as many numbers as one that was played.
-bool HasShape(const RunResult& run, const SyntheticOptions& environment, const RunSpec& spec) {
-  const std::size_t points = CheckpointRounds(environment.rounds, spec.checkpoints).size();
+bool HasShape(const sim::RunResult& run, const sim::SyntheticOptions& environment,
+              const sim::RunSpec& spec) {
+  const std::size_t points = sim::CheckpointRounds(environment.rounds, spec.checkpoints).size();
   return run.regret.size() == points &&
          run.user_models.size() == (spec.record_users ? points : 0) &&
          std::ranges::all_of(run.user_models, [&](const std::vector<ModelId>& models) {
@@ -133,11 +136,11 @@ bool HasShape(const RunResult& run, const SyntheticOptions& environment, const R
          });
 }
 
-Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t threads,
-                PaperRecord& record) {
+Status PlayJobs(const std::vector<Job>& jobs, const experiments::RunStore& store,
+                std::size_t threads, experiments::PaperRecord& record) {
   std::vector<const Job*> open;
   double open_cost = 0;
-  const auto slot = [&](const Job& job) -> RunResult& {
+  const auto slot = [&](const Job& job) -> sim::RunResult& {
     return record.results[job.experiment][job.policy].runs[job.seed];
   };
   for (const Job& job : jobs) {
@@ -154,7 +157,7 @@ Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t
     fmt::print(stderr, "{} of {} runs are there already.\n", jobs.size() - open.size(),
                jobs.size());
   }
-  Progress progress({.total = static_cast<double>(open.size())});
+  report::Progress progress({.total = static_cast<double>(open.size())});
   std::mutex mutex;
   Status failure;
   ParallelFor(open.size(), threads, [&](std::size_t i) {
@@ -163,12 +166,12 @@ Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t
       const std::lock_guard lock(mutex);
       if (!failure.ok()) return;
     }
-    const PaperExperiment& experiment = record.experiments[job.experiment];
+    const experiments::PaperExperiment& experiment = record.experiments[job.experiment];
     progress.SetLabel(fmt::format("{} {}", experiment.name, job.spec.policy));
     // In units of an average run, by cost: the time left is then about right.
     const double weight = job.cost * static_cast<double>(open.size()) / open_cost;
-    auto run = PlayOne(EnvironmentOf(experiment), job.spec, record.first_seed + job.seed,
-                       [&](double share) { progress.Advance(weight * share); });
+    auto run = sim::PlayOne(EnvironmentOf(experiment), job.spec, record.first_seed + job.seed,
+                            [&](double share) { progress.Advance(weight * share); });
     Status status = run.ok() ? store.Save(job.identity, run.value()) : run.status();
     if (status.ok()) {
       slot(job) = std::move(run).value();
@@ -181,21 +184,22 @@ Status PlayJobs(const std::vector<Job>& jobs, const RunStore& store, std::size_t
 }
 
 Status RunPaper(const PaperFlags& flags) {
-  PaperRecord record{.quick = flags.quick};
+  experiments::PaperRecord record{.quick = flags.quick};
   record.seeds = flags.quick ? 1 : 5;
   std::size_t threads = 1;
   CODBAND_RETURN_IF_ERROR(flags.runs.Parse(record.first_seed, record.seeds, threads));
-  auto experiments = SelectByName("--rows", flags.rows, PaperExperiments(flags.quick));
+  auto experiments = SelectByName("--rows", flags.rows, experiments::PaperExperiments(flags.quick));
   if (!experiments.ok()) return experiments.status();
   record.experiments = std::move(experiments).value();
-  record.policies = flags.policies.empty() ? PaperPolicies() : SplitPolicyList(flags.policies);
+  record.policies =
+      flags.policies.empty() ? experiments::PaperPolicies() : SplitPolicyList(flags.policies);
   if (record.policies.empty()) {
     return Status::InvalidArgument("--policies: none given, expected at least 1");
   }
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
-    std::vector<PolicyResults>& results = record.results.emplace_back();
+    std::vector<sim::PolicyResults>& results = record.results.emplace_back();
     for (const std::string& policy : record.policies) {
-      results.push_back({.spec = policy, .runs = std::vector<RunResult>(record.seeds)});
+      results.push_back({.spec = policy, .runs = std::vector<sim::RunResult>(record.seeds)});
     }
   }
   const auto jobs = PlanJobs(record);
@@ -210,10 +214,11 @@ Status RunPaper(const PaperFlags& flags) {
   if (!flags.policies.empty()) record.command += " --policies " + flags.policies;
 
   const double start = WallSeconds();
-  CODBAND_RETURN_IF_ERROR(PlayJobs(jobs.value(), RunStore(flags.out + "/runs"), threads, record));
+  CODBAND_RETURN_IF_ERROR(
+      PlayJobs(jobs.value(), experiments::RunStore(flags.out + "/runs"), threads, record));
   record.seconds = WallSeconds() - start;
-  CODBAND_RETURN_IF_ERROR(WritePaperReport(record, flags.out));
-  fmt::print("{}", RegretTable(record).ToText());
+  CODBAND_RETURN_IF_ERROR(experiments::WritePaperReport(record, flags.out));
+  fmt::print("{}", experiments::RegretTable(record).ToText());
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
   return {};
 }
@@ -235,4 +240,4 @@ void AddPaperCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunPaper(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -9,7 +9,7 @@
 #include "codband/policy/registry.h"
 #include "codband/report/table.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,7 +28,7 @@ std::string Traits(const PolicyInfo& info) {
 }
 
 void PrintList() {
-  ReportTable table({{"policy"}, {"what it does"}, {"traits"}});
+  report::ReportTable table({{"policy"}, {"what it does"}, {"traits"}});
   for (const PolicyInfo* info : RegisteredPolicies()) {
     table.AddRow({info->name, info->summary, Traits(*info)});
     for (const Preset& preset : info->presets) {
@@ -48,7 +48,7 @@ void PrintOne(const PolicyInfo& info) {
     fmt::print("\nIt has no parameters.\n");
     return;
   }
-  ReportTable table({{"parameter"}, {"default"}, {"allowed"}, {"meaning"}});
+  report::ReportTable table({{"parameter"}, {"default"}, {"allowed"}, {"meaning"}});
   for (const ParamInfo& param : info.params) {
     table.AddRow({param.name, param.DefaultText(), param.AllowedText(), param.help});
   }
@@ -125,4 +125,4 @@ void AddPoliciesCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunPolicies(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

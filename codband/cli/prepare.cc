@@ -1,5 +1,5 @@
 // codband prepare: a public data set as a stream for codband replay.
-#include "codband/data/prepare.h"
+#include "codband/replay/prepare.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,13 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "codband/base/text.h"
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
 #include "codband/policy/policy.h"
 #include "codband/report/progress.h"
-#include "codband/report/text.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -41,10 +41,10 @@ Examples:
   codband prepare movielens --in ml-latest-small --out movies --min-observations 500)";
 
 enum : unsigned {
-  kL = 1U << static_cast<unsigned>(DataSet::kLastFm),
-  kD = 1U << static_cast<unsigned>(DataSet::kDelicious),
-  kM = 1U << static_cast<unsigned>(DataSet::kMovieLens),
-  kY = 1U << static_cast<unsigned>(DataSet::kYahoo),
+  kL = 1U << static_cast<unsigned>(data::DataSet::kLastFm),
+  kD = 1U << static_cast<unsigned>(data::DataSet::kDelicious),
+  kM = 1U << static_cast<unsigned>(data::DataSet::kMovieLens),
+  kY = 1U << static_cast<unsigned>(data::DataSet::kYahoo),
 };
 
 constexpr std::size_t kMany = 1'000'000'000;
@@ -85,8 +85,8 @@ struct Flag {
   const char* value;
   const char* help;
   unsigned sets;
-  Status (*parse)(std::string_view flag, std::string_view text, PrepareOptions& options);
-  Json (*json)(const PrepareOptions& options);
+  Status (*parse)(std::string_view flag, std::string_view text, replay::PrepareOptions& options);
+  Json (*json)(const replay::PrepareOptions& options);
 };
 
 constexpr std::string_view kOrders[] = {"stacked", "interleaved", "time"};
@@ -144,7 +144,9 @@ const Flag kFlags[] = {
      [](auto flag, auto text, auto& options) {
        return SetChoice(flag, text, {"tags", "words"}, options.terms);
      },
-     [](const auto& options) { return Json(options.terms == TermKind::kTags ? "tags" : "words"); }},
+     [](const auto& options) {
+       return Json(options.terms == replay::TermKind::kTags ? "tags" : "words");
+     }},
     {"--stop-words", "none|english", "Which words are left out (default english)", kL | kD | kM,
      [](auto flag, auto text, auto& options) {
        return SetChoice(flag, text, {"none", "english"}, options.tokens.stop_words);
@@ -155,7 +157,7 @@ const Flag kFlags[] = {
        return SetChoice(flag, text, {"none", "english"}, options.tokens.stemming);
      },
      [](const auto& options) {
-       return Json(options.tokens.stemming == Stemming::kEnglish ? "english" : "none");
+       return Json(options.tokens.stemming == data::Stemming::kEnglish ? "english" : "none");
      }},
     {"--tf", "count|log", "Weight of a term in an item: its count, or 1 + ln of it (default count)",
      kL | kD | kM,
@@ -224,43 +226,45 @@ struct PrepareFlags {
   std::vector<std::string> texts = std::vector<std::string>(std::size(kFlags));
 };
 
-bool Has(const Flag& flag, DataSet set) { return (flag.sets >> static_cast<unsigned>(set)) & 1U; }
+bool Has(const Flag& flag, data::DataSet set) {
+  return (flag.sets >> static_cast<unsigned>(set)) & 1U;
+}
 
-Result<DataSet> ParseSet(std::string_view text) {
+Result<data::DataSet> ParseSet(std::string_view text) {
   std::vector<std::string_view> names;
-  for (const DataSet set : kDataSets) {
-    if (text == DataSetName(set)) return set;
-    names.push_back(DataSetName(set));
+  for (const data::DataSet set : data::kDataSets) {
+    if (text == data::DataSetName(set)) return set;
+    names.push_back(data::DataSetName(set));
   }
   return Status::InvalidArgument(
       fmt::format("data set '{}' is unknown; there are {}", text, fmt::join(names, ", ")));
 }
 
-Result<PrepareOptions> ParseOptions(const PrepareFlags& flags, const Command& command,
-                                    DataSet set) {
-  PrepareOptions options = PrepareOptions::For(set);
+Result<replay::PrepareOptions> ParseOptions(const PrepareFlags& flags, const Command& command,
+                                            data::DataSet set) {
+  replay::PrepareOptions options = replay::PrepareOptions::For(set);
   options.strict = flags.strict;
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
     if (!command.Given(kFlags[i].name)) continue;
     if (!Has(kFlags[i], set)) {
       std::vector<std::string_view> names;
-      for (const DataSet other : kDataSets) {
-        if (Has(kFlags[i], other)) names.push_back(DataSetName(other));
+      for (const data::DataSet other : data::kDataSets) {
+        if (Has(kFlags[i], other)) names.push_back(data::DataSetName(other));
       }
       return Status::InvalidArgument(fmt::format("{} is not for {}, but for {}", kFlags[i].name,
-                                                 DataSetName(set), fmt::join(names, ", ")));
+                                                 data::DataSetName(set), fmt::join(names, ", ")));
     }
     CODBAND_RETURN_IF_ERROR(kFlags[i].parse(kFlags[i].name, flags.texts[i], options));
   }
-  if (options.candidates < 2 && (set != DataSet::kYahoo || options.candidates == 1)) {
+  if (options.candidates < 2 && (set != data::DataSet::kYahoo || options.candidates == 1)) {
     return Status::InvalidArgument(
         fmt::format("--candidates = '{}', expected 2 or more", options.candidates));
   }
   return options;
 }
 
-std::string MetaJson(DataSet set, const PrepareOptions& options, const PreparedStream& stream,
-                     const InputLog& log) {
+std::string MetaJson(data::DataSet set, const replay::PrepareOptions& options,
+                     const replay::PreparedStream& stream, const data::InputLog& log) {
   Json choices;
   for (const Flag& flag : kFlags) {
     if (!Has(flag, set)) continue;
@@ -269,13 +273,13 @@ std::string MetaJson(DataSet set, const PrepareOptions& options, const PreparedS
     choices[name] = flag.json(options);
   }
   Json files = Json::array();
-  for (const FileLog& file : log.files()) {
+  for (const data::FileLog& file : log.files()) {
     files.push_back({{"name", file.name}, {"rows", file.rows}, {"malformed", file.malformed}});
   }
   Json result{{"events", stream.events}, {"possible_events", stream.possible_events},
               {"users", stream.users},   {"items", stream.items},
               {"dim", stream.dim},       {"chance", stream.chance}};
-  if (set == DataSet::kYahoo) {
+  if (set == data::DataSet::kYahoo) {
     result["visits"] = stream.visits;
     result["clicks"] = stream.clicks;
     result["visits_with_changed_articles"] = stream.changed_articles;
@@ -285,11 +289,11 @@ std::string MetaJson(DataSet set, const PrepareOptions& options, const PreparedS
     result["users_of_data_set"] = stream.sources;
   }
   if (!stream.group_sizes.empty()) result["group_sizes"] = stream.group_sizes;
-  if (set == DataSet::kLastFm || set == DataSet::kDelicious) {
+  if (set == data::DataSet::kLastFm || set == data::DataSet::kDelicious) {
     result["unusable_times"] = stream.unusable_times;
   }
   const Json json{{"version", kVersion},
-                  {"data_set", DataSetName(set)},
+                  {"data_set", data::DataSetName(set)},
                   {"options", std::move(choices)},
                   {"files", std::move(files)},
                   {"malformed_examples", log.examples()},
@@ -298,7 +302,7 @@ std::string MetaJson(DataSet set, const PrepareOptions& options, const PreparedS
   return json.dump(2) + "\n";
 }
 
-std::string Summary(const PreparedStream& stream, const std::string& out) {
+std::string Summary(const replay::PreparedStream& stream, const std::string& out) {
   const auto grouped = [](std::size_t value) { return GroupThousands(fmt::format("{}", value)); };
   std::string text = fmt::format("Wrote {}\nEvents: {} of {}, users: {}, items: {}, features: {}",
                                  out, grouped(stream.events), grouped(stream.possible_events),
@@ -312,10 +316,10 @@ std::string Summary(const PreparedStream& stream, const std::string& out) {
                      out);
 }
 
-void TellMalformed(const InputLog& log) {
+void TellMalformed(const data::InputLog& log) {
   if (log.malformed() == 0) return;
   std::size_t rows = 0;
-  for (const FileLog& file : log.files()) rows += file.rows;
+  for (const data::FileLog& file : log.files()) rows += file.rows;
   fmt::print(stderr, "Left out {} malformed lines of {}:\n", log.malformed(),
              rows + log.malformed());
   for (const std::string& example : log.examples()) fmt::print(stderr, "  {}\n", example);
@@ -354,17 +358,18 @@ Status RunPrepare(const PrepareFlags& flags, const Command& command) {
   if (!options.ok()) return options.status();
 
   const InterruptGuard guard;
-  auto out = OutputDirectory::Create(flags.out, flags.overwrite, PreparedFiles());
+  auto out = data::OutputDirectory::Create(flags.out, flags.overwrite, replay::PreparedFiles());
   if (!out.ok()) return out.status();
-  Progress progress({.total = 100});
-  const WorkHooks hooks{.progress =
-                            [&](double done, std::string_view label) {
-                              progress.SetLabel(std::string(label));
-                              progress.Set(100 * done);
-                            },
-                        .stopped = [] { return interrupted != 0; }};
-  InputLog log(flags.strict);
-  const auto stream = Prepare(set.value(), flags.in, options.value(), out.value(), log, hooks);
+  report::Progress progress({.total = 100});
+  const data::WorkHooks hooks{.progress =
+                                  [&](double done, std::string_view label) {
+                                    progress.SetLabel(std::string(label));
+                                    progress.Set(100 * done);
+                                  },
+                              .stopped = [] { return interrupted != 0; }};
+  data::InputLog log(flags.strict);
+  const auto stream =
+      replay::Prepare(set.value(), flags.in, options.value(), out.value(), log, hooks);
   progress.Finish();
   if (!stream.ok()) {
     // Reading may fail because it was interrupted.
@@ -401,4 +406,4 @@ void AddPrepareCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags, command] { return RunPrepare(*flags, command); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -1,5 +1,5 @@
 // codband replay: policies side by side on recorded events.
-#include "codband/sim/replay.h"
+#include "codband/replay/replay.h"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,12 @@
 #include "codband/base/clock.h"
 #include "codband/base/file.h"
 #include "codband/cli/command.h"
-#include "codband/cli/replay_output.h"
-#include "codband/cli/replay_report.h"
+#include "codband/experiments/replay_output.h"
+#include "codband/experiments/replay_report.h"
 #include "codband/policy/registry.h"
 #include "codband/report/progress.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 struct ReplayFlags {
@@ -61,7 +61,7 @@ A policy's result depends on the stream, the seed and its own parameters only,
 never on --threads or on the other policies.)";
 
 // Reads what the flags ask for, in the order that they ask for.
-Result<RecordedStream> ReadPlayed(const ReplayFlags& flags) {
+Result<replay::RecordedStream> ReadPlayed(const ReplayFlags& flags) {
   if (!flags.play.empty() && flags.play != "events" && flags.play != "log") {
     return Status::InvalidArgument(
         fmt::format("--play = '{}', expected events or log", flags.play));
@@ -79,23 +79,23 @@ Result<RecordedStream> ReadPlayed(const ReplayFlags& flags) {
     return Status::InvalidArgument(fmt::format(
         "--order = '{}', expected recorded: what a log offers depends on the time", flags.order));
   }
-  auto stream = log ? ReadLog(flags.directory) : ReadStream(flags.directory);
+  auto stream = log ? replay::ReadLog(flags.directory) : replay::ReadStream(flags.directory);
   if (!stream.ok() && stream.status().code() == StatusCode::kNotFound) {
     return Status::NotFound(fmt::format(
         "{}; expected features.tsv and {} in DIR, see 'codband replay --help'; 'codband prepare' "
         "makes them from public data sets",
         stream.status().message(), log ? "log.tsv" : "events.tsv"));
   }
-  if (stream.ok() && flags.order == "interleaved") InterleaveUsers(stream.value());
+  if (stream.ok() && flags.order == "interleaved") replay::InterleaveUsers(stream.value());
   return stream;
 }
 
 Status RunReplay(const ReplayFlags& flags) {
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
-  RunnerOptions runner{.policies = SplitPolicyList(flags.policies)};
+  sim::RunnerOptions runner{.policies = SplitPolicyList(flags.policies)};
   CODBAND_RETURN_IF_ERROR(flags.runs.Parse(runner.first_seed, runner.seeds, runner.threads));
-  ReplayRecord record{
+  experiments::ReplayRecord record{
       .directory = flags.directory,
       .order = flags.order,
       .stream = {},
@@ -110,17 +110,18 @@ Status RunReplay(const ReplayFlags& flags) {
     record.command += " --boundary-window " + flags.window;
   }
   CODBAND_RETURN_IF_ERROR(Assign(ReadPlayed(flags), record.stream));
-  CODBAND_RETURN_IF_ERROR(Assign(ReadTags(flags.directory, record.stream), record.tags));
+  CODBAND_RETURN_IF_ERROR(Assign(replay::ReadTags(flags.directory, record.stream), record.tags));
   if (!record.stream.logged) {
-    CODBAND_RETURN_IF_ERROR(Assign(ReadOrigins(flags.directory, record.stream), record.origins));
+    CODBAND_RETURN_IF_ERROR(
+        Assign(replay::ReadOrigins(flags.directory, record.stream), record.origins));
   }
   if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
 
-  Progress progress({.total = 100});
+  report::Progress progress({.total = 100});
   progress.SetLabel(fmt::format("% of {} runs", runner.policies.size() * runner.seeds));
   runner.progress = [&](double share) { progress.Advance(100 * share); };
   const double start = WallSeconds();
-  auto comparison = CompareOnStream(record.stream, runner);
+  auto comparison = replay::CompareOnStream(record.stream, runner);
   progress.Finish();
   if (!comparison.ok()) return comparison.status();
   record.comparison = std::move(comparison).value();
@@ -128,7 +129,7 @@ Status RunReplay(const ReplayFlags& flags) {
 
   fmt::print("{}", Format(record, format.value()));
   if (flags.out.empty()) return {};
-  CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
+  CODBAND_RETURN_IF_ERROR(experiments::WriteReport(record, flags.out));
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
   return {};
 }
@@ -156,4 +157,4 @@ void AddReplayCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunReplay(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

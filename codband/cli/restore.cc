@@ -7,9 +7,9 @@
 
 #include "codband/base/file.h"
 #include "codband/cli/command.h"
-#include "codband/cli/findings.h"
+#include "codband/server/admin/findings.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,12 +65,13 @@ Status CopyBackup(const fs::path& from, const fs::path& data) {
 
 Status RunRestore(const RestoreFlags& flags) {
   CODBAND_RETURN_IF_ERROR(CheckEmpty(flags.data));
-  const auto findings = ExamineData(flags.from);
+  const auto findings = server::ExamineData(flags.from);
   if (!findings.ok()) return findings.status();
-  CODBAND_RETURN_IF_ERROR(CheckSound(flags.from, findings.value()));
+  CODBAND_RETURN_IF_ERROR(server::CheckSound(flags.from, findings.value()));
   CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.data));
   CODBAND_RETURN_IF_ERROR(CopyBackup(flags.from, flags.data));
-  fmt::print("Restored {} to {}:\n\n{}", flags.from, flags.data, FindingsText(findings.value()));
+  fmt::print("Restored {} to {}:\n\n{}", flags.from, flags.data,
+             server::FindingsText(findings.value()));
   return {};
 }
 
@@ -85,4 +86,4 @@ void AddRestoreCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunRestore(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -12,12 +12,12 @@
 #include "codband/base/file.h"
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
-#include "codband/cli/data_directory.h"
-#include "codband/cli/demo.h"
-#include "codband/server/config.h"
-#include "codband/server/server.h"
+#include "codband/server/admin/data_directory.h"
+#include "codband/server/admin/demo.h"
+#include "codband/server/config/config.h"
+#include "codband/server/http/server.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 struct ServeFlags {
@@ -79,8 +79,8 @@ class StopSignals {
   sigset_t before_{};
 };
 
-Result<ServeConfig> ReadConfig(const ServeFlags& flags) {
-  ConfigSources sources{.file = flags.config, .environment = ProcessEnvironment()};
+Result<server::ServeConfig> ReadConfig(const ServeFlags& flags) {
+  server::ConfigSources sources{.file = flags.config, .environment = server::ProcessEnvironment()};
   if (!flags.data.empty()) sources.flags.push_back({"--data", "server.data", flags.data});
   if (!flags.listen.empty()) sources.flags.push_back({"--listen", "server.listen", flags.listen});
   if (flags.insecure) sources.flags.push_back({"--insecure", "server.insecure", "true"});
@@ -92,7 +92,7 @@ Result<ServeConfig> ReadConfig(const ServeFlags& flags) {
     }
     sources.flags.push_back({"--set", setting.substr(0, equals), setting.substr(equals + 1)});
   }
-  return ReadServeConfig(sources);
+  return server::ReadServeConfig(sources);
 }
 
 // Where a demo keeps its data if nothing is said: below the current directory, or where everybody
@@ -103,22 +103,24 @@ std::filesystem::path DemoDirectory() {
   return std::filesystem::temp_directory_path() / fmt::format("codband-demo-{}", getuid());
 }
 
-std::string ReachableUrl(const ServerOptions& options, std::uint16_t port) {
+std::string ReachableUrl(const server::ServerOptions& options, std::uint16_t port) {
   std::string host = options.host;
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
-  return "http://" + FormatListenAddress({std::move(host), port});
+  return "http://" + server::FormatListenAddress({std::move(host), port});
 }
 
-Result<std::unique_ptr<Engine>> OpenEngine(const ServeConfig& config, DecisionLog* log) {
+Result<std::unique_ptr<engine::Engine>> OpenEngine(const server::ServeConfig& config,
+                                                   server::DecisionLog* log) {
   CODBAND_RETURN_IF_ERROR(EnsureDirectory(config.data));
-  auto store = OpenDataStore(config.data, config.store);
+  auto store = server::OpenDataStore(config.data, config.store);
   if (!store.ok()) return store.status();
-  std::function<void(const FinishedDecision&)> on_finished;
+  std::function<void(const engine::FinishedDecision&)> on_finished;
   if (log != nullptr) {
-    on_finished = [log](const FinishedDecision& decision) { log->Append(decision); };
+    on_finished = [log](const engine::FinishedDecision& decision) { log->Append(decision); };
   }
-  auto engine = Engine::Open(std::move(store).value(), config.engine, std::move(on_finished));
+  auto engine =
+      engine::Engine::Open(std::move(store).value(), config.engine, std::move(on_finished));
   if (engine.ok() || config.engine.dim == 0) return engine;
   return Status(engine.status().code(),
                 fmt::format("{} (features.dimension is {}; 0 takes what the directory has)",
@@ -126,11 +128,12 @@ Result<std::unique_ptr<Engine>> OpenEngine(const ServeConfig& config, DecisionLo
 }
 
 // A demo that was told no port takes another one if its own is taken.
-Result<std::unique_ptr<Server>> StartServer(Engine& engine, ServerOptions options, bool any_port) {
-  auto server = Server::Start(engine, options);
+Result<std::unique_ptr<server::Server>> StartServer(engine::Engine& engine,
+                                                    server::ServerOptions options, bool any_port) {
+  auto server = server::Server::Start(engine, options);
   if (!server.ok() && server.status().code() == StatusCode::kUnavailable && any_port) {
     options.port = 0;
-    server = Server::Start(engine, options);
+    server = server::Server::Start(engine, options);
   }
   if (server.ok() || server.status().code() != StatusCode::kUnavailable) return server;
   return Status(
@@ -139,7 +142,7 @@ Result<std::unique_ptr<Server>> StartServer(Engine& engine, ServerOptions option
                   server.status().message()));
 }
 
-void PrintDemoHints(const std::string& url, const DemoWorld& world) {
+void PrintDemoHints(const std::string& url, const server::DemoWorld& world) {
   const std::string& user = world.user(0);
   fmt::print(
       "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
@@ -147,12 +150,12 @@ void PrintDemoHints(const std::string& url, const DemoWorld& world) {
       "  curl -s {}/v1/events/EVENT_ID/reward -d '{{\"value\": 1}}'  # EVENT_ID of the reply "
       "above\n"
       "  curl -s {}/v1/users/{}\n\n",
-      world.items().size(), DemoOptions{}.users, url, user, url, url, user);
+      world.items().size(), server::DemoOptions{}.users, url, user, url, url, user);
 }
 
 // Says once when the decision log gets into trouble, and once when it is out of it.
-void ReportLog(const DecisionLog& log, bool& in_trouble) {
-  const DecisionLogStats stats = log.Stats();
+void ReportLog(const server::DecisionLog& log, bool& in_trouble) {
+  const server::DecisionLogStats stats = log.Stats();
   if (stats.last_error.ok() == !in_trouble) return;
   in_trouble = !in_trouble;
   if (in_trouble) {
@@ -163,27 +166,27 @@ void ReportLog(const DecisionLog& log, bool& in_trouble) {
   }
 }
 
-Status Serve(const ServeConfig& config, const ServeFlags& flags) {
+Status Serve(const server::ServeConfig& config, const ServeFlags& flags) {
   std::optional<StopSignals> signals(std::in_place);
-  std::unique_ptr<DecisionLog> log;
+  std::unique_ptr<server::DecisionLog> log;
   if (!config.decision_log.directory.empty()) {
-    auto opened = DecisionLog::Open(config.decision_log);
+    auto opened = server::DecisionLog::Open(config.decision_log);
     if (!opened.ok()) return opened.status();
     log = std::move(opened).value();
   }
   auto engine = OpenEngine(config, log.get());
   if (!engine.ok()) return engine.status();
-  ServerOptions options = config.server;
+  server::ServerOptions options = config.server;
   options.decision_log = log.get();
   auto server = StartServer(*engine.value(), options, flags.demo && flags.listen.empty());
   if (!server.ok()) return server.status();
   const std::string url = ReachableUrl(config.server, server.value()->port());
-  CODBAND_RETURN_IF_ERROR(WriteServerNote(config.data, {.url = url, .pid = getpid()}));
+  CODBAND_RETURN_IF_ERROR(server::WriteServerNote(config.data, {.url = url, .pid = getpid()}));
 
-  std::unique_ptr<Demo> demo;
+  std::unique_ptr<server::Demo> demo;
   bool stop = false;
   if (flags.demo) {
-    auto started = Demo::Start(*engine.value(), {.seed = config.engine.seed});
+    auto started = server::Demo::Start(*engine.value(), {.seed = config.engine.seed});
     if (!started.ok()) return started.status();
     demo = std::move(started).value();
     while (!demo->warm() && !stop) stop = signals->Wait(20);
@@ -203,7 +206,7 @@ Status Serve(const ServeConfig& config, const ServeFlags& flags) {
   signals.reset();
   fmt::print(stderr, "codband serve: stopping\n");
   server.value()->Stop();
-  RemoveServerNote(config.data);
+  server::RemoveServerNote(config.data);
   demo.reset();
   server.value().reset();
   engine.value().reset();
@@ -218,10 +221,10 @@ Status RunServe(const ServeFlags& flags) {
   auto config = ReadConfig(flags);
   if (!config.ok()) return config.status();
   if (flags.print_config) {
-    fmt::print("{}", PrintServeConfig(config.value()));
+    fmt::print("{}", server::PrintServeConfig(config.value()));
     return {};
   }
-  CODBAND_RETURN_IF_ERROR(CheckExposure(config.value()));
+  CODBAND_RETURN_IF_ERROR(server::CheckExposure(config.value()));
   if (config.value().data.empty() && flags.demo) config.value().data = DemoDirectory();
   if (config.value().data.empty()) {
     return Status::InvalidArgument(
@@ -251,4 +254,4 @@ void AddServeCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunServe(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

@@ -7,11 +7,11 @@
 #include "codband/base/clock.h"
 #include "codband/base/file.h"
 #include "codband/cli/command.h"
-#include "codband/cli/comparison_output.h"
+#include "codband/experiments/comparison_output.h"
 #include "codband/policy/registry.h"
 #include "codband/report/progress.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 // As typed; empty means not given.
@@ -66,7 +66,7 @@ of a reward at v = 0.
 A policy's result depends on the environment, the seed and its own parameters only,
 never on --threads or on the other policies.)";
 
-Status ParsePeriod(const std::string& text, SyntheticOptions& options) {
+Status ParsePeriod(const std::string& text, sim::SyntheticOptions& options) {
   const std::size_t colon = text.find(':');
   const Status malformed = Status::InvalidArgument(
       fmt::format("--period = '{}', expected MIN:MAX with 1 ≤ MIN ≤ MAX, such as 500:3000", text));
@@ -79,15 +79,15 @@ Status ParsePeriod(const std::string& text, SyntheticOptions& options) {
   return {};
 }
 
-Status ParseRewards(const SimulateFlags& flags, SyntheticOptions& options) {
-  const auto rewards = FindReward(flags.rewards);
+Status ParseRewards(const SimulateFlags& flags, sim::SyntheticOptions& options) {
+  const auto rewards = sim::FindReward(flags.rewards);
   if (!rewards) {
     return Status::InvalidArgument(fmt::format("--rewards = '{}', expected one of {}",
-                                               flags.rewards, fmt::join(kRewardNames, ", ")));
+                                               flags.rewards, fmt::join(sim::kRewardNames, ", ")));
   }
   options.rewards = *rewards;
   if (flags.noise.empty()) return {};
-  if (!HasNoise(*rewards)) {
+  if (!sim::HasNoise(*rewards)) {
     return Status::InvalidArgument(
         fmt::format("--noise = '{}', expected none: {} have no noise that could be set",
                     flags.noise, flags.rewards));
@@ -95,10 +95,11 @@ Status ParseRewards(const SimulateFlags& flags, SyntheticOptions& options) {
   return Assign(ParseReal("--noise", flags.noise), options.noise);
 }
 
-Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
+Result<sim::SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
   const auto setting = ParseWhole("--setting", flags.setting, 1, 4);
   if (!setting.ok()) return setting.status();
-  SyntheticOptions options = SyntheticOptions::Paper(static_cast<Setting>(setting.value()));
+  sim::SyntheticOptions options =
+      sim::SyntheticOptions::Paper(static_cast<sim::Setting>(setting.value()));
   const auto whole = [](const char* flag, const std::string& text, std::size_t& target) -> Status {
     if (text.empty()) return {};
     return Assign(ParseWhole(flag, text, 1, kMany), target);
@@ -115,7 +116,7 @@ Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
     return Status::InvalidArgument(
         fmt::format("--order = '{}', expected turn or random", flags.order));
   }
-  options.order = flags.order == "random" ? VisitOrder::kRandom : VisitOrder::kTurn;
+  options.order = flags.order == "random" ? sim::VisitOrder::kRandom : sim::VisitOrder::kTurn;
   options.drift = flags.drift;
   if (!flags.separation.empty()) {
     CODBAND_RETURN_IF_ERROR(
@@ -128,23 +129,23 @@ Result<SyntheticOptions> ParseEnvironment(const SimulateFlags& flags) {
 }
 
 // A command that repeats the run, whatever this command line left to defaults.
-std::string CommandFor(const SyntheticOptions& environment, const RunnerOptions& runner,
+std::string CommandFor(const sim::SyntheticOptions& environment, const sim::RunnerOptions& runner,
                        const std::string& friends) {
   std::string command =
       fmt::format("codband simulate --setting {} --users {} --models {} --rounds {}",
                   static_cast<int>(environment.setting), environment.users, environment.models,
                   environment.rounds);
-  if (environment.setting != Setting::kStationary) {
+  if (environment.setting != sim::Setting::kStationary) {
     command += fmt::format(" --period {}:{}", environment.period_min, environment.period_max);
   }
-  if (HasNoise(environment.rewards)) command += fmt::format(" --noise {}", environment.noise);
+  if (sim::HasNoise(environment.rewards)) command += fmt::format(" --noise {}", environment.noise);
   command += fmt::format(" --arms {} --pool {} --dim {}", environment.arms, environment.pool,
                          environment.dim);
-  if (environment.order == VisitOrder::kRandom) command += " --order random";
+  if (environment.order == sim::VisitOrder::kRandom) command += " --order random";
   if (environment.drift) command += " --drift";
   if (environment.separation) command += fmt::format(" --separation {}", *environment.separation);
-  if (environment.rewards != RewardKind::kGaussian) {
-    command += fmt::format(" --rewards {}", RewardName(environment.rewards));
+  if (environment.rewards != sim::RewardKind::kGaussian) {
+    command += fmt::format(" --rewards {}", sim::RewardName(environment.rewards));
   }
   if (!friends.empty()) command += " --friends " + friends;
   return command + fmt::format(" --policies {} --seed {} --seeds {}",
@@ -156,8 +157,8 @@ Status RunSimulate(const SimulateFlags& flags) {
   if (!environment.ok()) return environment.status();
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
-  RunnerOptions runner{.policies = flags.policies.empty() ? RegisteredSpecs()
-                                                          : SplitPolicyList(flags.policies)};
+  sim::RunnerOptions runner{.policies = flags.policies.empty() ? RegisteredSpecs()
+                                                               : SplitPolicyList(flags.policies)};
   CODBAND_RETURN_IF_ERROR(flags.runs.Parse(runner.first_seed, runner.seeds, runner.threads));
   UserGraph friends;
   if (!flags.friends.empty()) {
@@ -168,24 +169,25 @@ Status RunSimulate(const SimulateFlags& flags) {
   }
   if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
 
-  Progress progress({.total = 100});
+  report::Progress progress({.total = 100});
   progress.SetLabel(fmt::format("% of {} runs", runner.policies.size() * runner.seeds));
   runner.progress = [&](double share) { progress.Advance(100 * share); };
   const double start = WallSeconds();
-  auto comparison =
-      Compare([&](std::uint64_t seed) { return MakeSynthetic(environment.value(), seed); }, runner);
+  auto comparison = sim::Compare(
+      [&](std::uint64_t seed) { return sim::MakeSynthetic(environment.value(), seed); }, runner);
   progress.Finish();
   if (!comparison.ok()) return comparison.status();
 
-  const ComparisonRecord record{.environment = environment.value(),
-                                .first_seed = runner.first_seed,
-                                .seeds = runner.seeds,
-                                .command = CommandFor(environment.value(), runner, flags.friends),
-                                .seconds = WallSeconds() - start,
-                                .comparison = std::move(comparison).value()};
+  const experiments::ComparisonRecord record{
+      .environment = environment.value(),
+      .first_seed = runner.first_seed,
+      .seeds = runner.seeds,
+      .command = CommandFor(environment.value(), runner, flags.friends),
+      .seconds = WallSeconds() - start,
+      .comparison = std::move(comparison).value()};
   fmt::print("{}", Format(record, format.value()));
   if (flags.out.empty()) return {};
-  CODBAND_RETURN_IF_ERROR(WriteReport(record, flags.out));
+  CODBAND_RETURN_IF_ERROR(experiments::WriteReport(record, flags.out));
   fmt::print(stderr, "Report: {}/report.html\n", flags.out);
   return {};
 }
@@ -230,4 +232,4 @@ void AddSimulateCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunSimulate(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

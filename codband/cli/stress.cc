@@ -7,17 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "codband/base/text.h"
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
-#include "codband/cli/comparison_output.h"
-#include "codband/cli/result_figures.h"
-#include "codband/cli/stress_cells.h"
+#include "codband/experiments/comparison_output.h"
+#include "codband/experiments/result_figures.h"
+#include "codband/experiments/stress_cells.h"
 #include "codband/policy/registry.h"
 #include "codband/report/progress.h"
-#include "codband/report/text.h"
 #include "codband/sim/summary.h"
 
-namespace codband {
+namespace codband::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -47,8 +47,8 @@ Cells: {}.)";
 
 // A cell, played.
 struct Outcome {
-  StressCell cell;
-  Comparison comparison;
+  experiments::StressCell cell;
+  sim::Comparison comparison;
   std::vector<double> regret;  // mean over seeds, by policy
   std::size_t best_other = 0;  // among the policies
 
@@ -71,13 +71,13 @@ struct StressRecord {
   }
 };
 
-Outcome Judge(StressCell cell, Comparison comparison) {
+Outcome Judge(experiments::StressCell cell, sim::Comparison comparison) {
   Outcome outcome{.cell = std::move(cell), .comparison = std::move(comparison), .regret = {}};
-  for (const PolicyResults& policy : outcome.comparison.policies) {
-    outcome.regret.push_back(Summarise(policy).mean_regret);
+  for (const sim::PolicyResults& policy : outcome.comparison.policies) {
+    outcome.regret.push_back(sim::Summarise(policy).mean_regret);
   }
   for (std::size_t p = 1; p < outcome.regret.size(); ++p) {
-    if (IsYardstick(outcome.comparison.policies[p].spec)) continue;
+    if (experiments::IsYardstick(outcome.comparison.policies[p].spec)) continue;
     if (outcome.best_other == 0 || outcome.regret[p] < outcome.regret[outcome.best_other]) {
       outcome.best_other = p;
     }
@@ -93,11 +93,12 @@ std::string Conclusion(const StressRecord& record) {
 }
 
 std::string ToText(const StressRecord& record) {
-  std::vector<TableColumn> columns = {{"cell"}, {"changed"}};
-  for (const std::string& policy : record.policies) columns.push_back({policy, Align::kRight});
-  columns.push_back({"ratio", Align::kRight});
+  std::vector<report::TableColumn> columns = {{"cell"}, {"changed"}};
+  for (const std::string& policy : record.policies)
+    columns.push_back({policy, report::Align::kRight});
+  columns.push_back({"ratio", report::Align::kRight});
   columns.push_back({"loses to"});
-  ReportTable table(std::move(columns));
+  report::ReportTable table(std::move(columns));
   for (const Outcome& outcome : record.outcomes) {
     std::vector<std::string> cells = {outcome.cell.name, outcome.cell.changed};
     for (const double regret : outcome.regret) cells.push_back(FormatNumber(regret));
@@ -112,12 +113,12 @@ std::string ToJson(const StressRecord& record) {
   Json cells = Json::array();
   for (const Outcome& outcome : record.outcomes) {
     Json policies = Json::array();
-    for (const PolicyResults& policy : outcome.comparison.policies) {
-      policies.push_back({{"name", policy.spec}, {"regret", RegretJson(policy)}});
+    for (const sim::PolicyResults& policy : outcome.comparison.policies) {
+      policies.push_back({{"name", policy.spec}, {"regret", experiments::RegretJson(policy)}});
     }
     cells.push_back({{"name", outcome.cell.name},
                      {"changed", outcome.cell.changed},
-                     {"environment", EnvironmentJson(outcome.cell.environment)},
+                     {"environment", experiments::EnvironmentJson(outcome.cell.environment)},
                      {"policies", std::move(policies)},
                      {"best_other", record.policies[outcome.best_other]},
                      {"ratio", outcome.ratio()},
@@ -125,16 +126,16 @@ std::string ToJson(const StressRecord& record) {
   }
   const Json json{{"version", kVersion},
                   {"judged", record.policies[0]},
-                  {"seeds", SeedsJson(record.first_seed, record.seeds)},
+                  {"seeds", experiments::SeedsJson(record.first_seed, record.seeds)},
                   {"cells", std::move(cells)},
                   {"lost", record.lost()}};
   return json.dump(2) + "\n";
 }
 
 std::string ToCsv(const StressRecord& record) {
-  ReportTable table({{"cell"}, {"policy"}, {"seed"}, {"regret"}});
+  report::ReportTable table({{"cell"}, {"policy"}, {"seed"}, {"regret"}});
   for (const Outcome& outcome : record.outcomes) {
-    for (const PolicyResults& policy : outcome.comparison.policies) {
+    for (const sim::PolicyResults& policy : outcome.comparison.policies) {
       for (std::size_t s = 0; s < policy.runs.size(); ++s) {
         table.AddRow({outcome.cell.name, policy.spec, fmt::format("{}", record.first_seed + s),
                       fmt::format("{}", policy.runs[s].total_regret())});
@@ -144,21 +145,22 @@ std::string ToCsv(const StressRecord& record) {
   return table.ToCsv();
 }
 
-Status Play(std::vector<StressCell> cells, std::size_t threads, StressRecord& record) {
-  std::vector<MakeEnvironment> kinds;
-  for (const StressCell& cell : cells) {
-    kinds.emplace_back(
-        [options = cell.environment](std::uint64_t seed) { return MakeSynthetic(options, seed); });
+Status Play(std::vector<experiments::StressCell> cells, std::size_t threads, StressRecord& record) {
+  std::vector<sim::MakeEnvironment> kinds;
+  for (const experiments::StressCell& cell : cells) {
+    kinds.emplace_back([options = cell.environment](std::uint64_t seed) {
+      return sim::MakeSynthetic(options, seed);
+    });
   }
-  Progress progress({.total = 100});
+  report::Progress progress({.total = 100});
   progress.SetLabel(
       fmt::format("% of {} runs", cells.size() * record.policies.size() * record.seeds));
   auto comparisons =
-      CompareAll(kinds, {.policies = record.policies,
-                         .first_seed = record.first_seed,
-                         .seeds = record.seeds,
-                         .threads = threads,
-                         .progress = [&](double share) { progress.Advance(100 * share); }});
+      sim::CompareAll(kinds, {.policies = record.policies,
+                              .first_seed = record.first_seed,
+                              .seeds = record.seeds,
+                              .threads = threads,
+                              .progress = [&](double share) { progress.Advance(100 * share); }});
   if (!comparisons.ok()) return comparisons.status();
   for (std::size_t c = 0; c < cells.size(); ++c) {
     record.outcomes.push_back(Judge(std::move(cells[c]), std::move(comparisons.value()[c])));
@@ -174,12 +176,12 @@ Status RunStress(const StressFlags& flags) {
   const auto format = ParseFormat(flags.format);
   if (!format.ok()) return format.status();
   if (record.policies.size() < 2 ||
-      std::all_of(record.policies.begin() + 1, record.policies.end(), IsYardstick)) {
+      std::all_of(record.policies.begin() + 1, record.policies.end(), experiments::IsYardstick)) {
     return Status::InvalidArgument(fmt::format(
         "--policies = '{}', expected the judged policy and at least one other that is no yardstick",
         flags.policies));
   }
-  const auto cells = SelectByName("--cells", flags.cells, StressCells(flags.quick));
+  const auto cells = SelectByName("--cells", flags.cells, experiments::StressCells(flags.quick));
   if (!cells.ok()) return cells.status();
   CODBAND_RETURN_IF_ERROR(Play(cells.value(), threads, record));
   fmt::print("{}", Format(record, format.value()));
@@ -192,7 +194,8 @@ Status RunStress(const StressFlags& flags) {
 void AddStressCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<StressFlags>();
   std::vector<std::string> names;
-  for (const StressCell& cell : StressCells(false)) names.push_back(cell.name);
+  for (const experiments::StressCell& cell : experiments::StressCells(false))
+    names.push_back(cell.name);
   const Command command(app, "stress", "Find the populations on which a policy loses to others",
                         fmt::format(kFooter, fmt::join(names, ", ")));
   command.Switch("--quick", flags->quick, "Fewer users, rounds and seeds");
@@ -207,4 +210,4 @@ void AddStressCommand(CLI::App& app, Status& status) {
   command.Run(status, [flags] { return RunStress(*flags); });
 }
 
-}  // namespace codband
+}  // namespace codband::cli

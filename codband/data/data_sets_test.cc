@@ -4,7 +4,7 @@
 #include "codband/data/test_support.h"
 #include "codband/data/yahoo.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
@@ -198,4 +198,4 @@ TEST_F(DataSetsTest, YahooFilesAreReadByDayAndAMissingOneIsNamed) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

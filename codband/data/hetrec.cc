@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <system_error>
 
-#include "codband/data/prepare_parts.h"
+#include "codband/data/data_set.h"
 #include "codband/data/text.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 struct Layout {
@@ -105,4 +105,4 @@ Result<SocialTagging> ReadSocialTagging(DataSet set, const std::filesystem::path
   return data;
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "codband/data/prepare.h"
+#include "codband/data/data_set.h"
+#include "codband/data/hooks.h"
+#include "codband/data/table_reader.h"
 
-namespace codband {
+namespace codband::data {
 
 // What the HetRec 2011 data sets of Last.fm and Delicious have in common. Ids are those of the
 // files.
@@ -34,4 +36,4 @@ struct SocialTagging {
 Result<SocialTagging> ReadSocialTagging(DataSet set, const std::filesystem::path& in, InputLog& log,
                                         const WorkPart& part);
 
-}  // namespace codband
+}  // namespace codband::data

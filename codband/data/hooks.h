@@ -7,7 +7,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::data {
 
 // How a caller follows long work, and stops it. Both may be empty; both are called from the thread
 // that does the work.
@@ -36,4 +36,4 @@ class WorkPart {
   std::string label_;
 };
 
-}  // namespace codband
+}  // namespace codband::data

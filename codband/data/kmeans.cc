@@ -9,7 +9,7 @@
 #include "codband/base/check.h"
 #include "codband/base/random.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr std::uint64_t kStartPurpose = 3001;
@@ -177,4 +177,4 @@ Result<Clusters> KMeans(std::span<const double> points, std::size_t dim,
   return result;
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -7,7 +7,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::data {
 
 struct KMeansOptions {
   std::size_t clusters = 8;
@@ -33,4 +33,4 @@ Result<Clusters> KMeans(std::span<const double> points, std::size_t dim,
 // The number of the nearest centre; of several, the first.
 std::uint32_t NearestCentre(std::span<const double> point, std::span<const double> centres);
 
-}  // namespace codband
+}  // namespace codband::data

@@ -8,7 +8,7 @@
 #include "codband/base/random.h"
 #include "codband/data/spectral_clustering.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 TEST(KMeansTest, FindsTheBestPartitionOfFewPoints) {
@@ -160,4 +160,4 @@ TEST(SpectralClusteringTest, MoreGroupsThanUsersAreRefused) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 18;
@@ -107,4 +107,4 @@ double LineReader::share() const {
   return std::clamp(read / static_cast<double>(file_bytes_), 0.0, 1.0);
 }
 
-}  // namespace codband
+}  // namespace codband::data

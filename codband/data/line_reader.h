@@ -9,7 +9,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::data {
 
 // A longer line means that the file is no text.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
@@ -58,4 +58,4 @@ class LineReader {
   Status status_;
 };
 
-}  // namespace codband
+}  // namespace codband::data

@@ -7,7 +7,7 @@
 
 #include "codband/data/test_support.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 class LineReaderTest : public DirectoryTest {
@@ -102,4 +102,4 @@ TEST_F(LineReaderTest, MissingFileAndDirectoryAreTold) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

@@ -5,10 +5,10 @@
 #include <system_error>
 #include <utility>
 
-#include "codband/data/prepare_parts.h"
+#include "codband/data/data_set.h"
 #include "codband/data/text.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr double kMostStars = 5;
@@ -90,4 +90,4 @@ Status MovieLensReader::ReadTags(InputLog& log, const WorkPart& part,
       /*may_be_empty=*/true);
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -10,7 +10,7 @@
 #include "codband/data/hooks.h"
 #include "codband/data/table_reader.h"
 
-namespace codband {
+namespace codband::data {
 
 struct Movie {
   std::uint32_t id;
@@ -58,4 +58,4 @@ class MovieLensReader {
   bool csv_;
 };
 
-}  // namespace codband
+}  // namespace codband::data

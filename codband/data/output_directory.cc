@@ -12,7 +12,7 @@
 
 #include "codband/base/file.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 Status FromErrno(std::string_view action, const std::filesystem::path& path) {
@@ -145,4 +145,4 @@ Status OutputDirectory::Commit() {
   return SyncDirectory(ParentOf(path_));
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -10,7 +10,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::data {
 
 // A new file, written through a buffer. The first failure sticks; Close tells it. Not thread-safe.
 class OutputFile {
@@ -71,4 +71,4 @@ class OutputDirectory {
   std::vector<std::filesystem::path> made_;  // above it, the innermost first
 };
 
-}  // namespace codband
+}  // namespace codband::data

@@ -3,7 +3,7 @@
 #include "codband/base/file.h"
 #include "codband/data/test_support.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 class OutputDirectoryTest : public DirectoryTest {
@@ -94,4 +94,4 @@ TEST_F(OutputDirectoryTest, FileIsNeverWrittenTwice) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

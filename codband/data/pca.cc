@@ -8,7 +8,7 @@
 
 #include "codband/data/top_eigenpairs.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 double Sum(std::span<const double> x) { return std::accumulate(x.begin(), x.end(), 0.0); }
@@ -134,4 +134,4 @@ void Standardise(std::vector<double>& values, std::size_t dim) {
   }
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -6,7 +6,7 @@
 #include "codband/base/status.h"
 #include "codband/data/sparse_matrix.h"
 
-namespace codband {
+namespace codband::data {
 
 // The principal components of the rows of a sparse matrix.
 struct PrincipalComponents {
@@ -30,4 +30,4 @@ Result<PrincipalComponents> Pca(const SparseMatrix& rows, std::size_t dim);
 // of rows); a column that is constant becomes 0.
 void Standardise(std::vector<double>& values, std::size_t dim);
 
-}  // namespace codband
+}  // namespace codband::data

@@ -8,7 +8,7 @@
 #include "codband/data/test_support.h"
 #include "codband/data/top_eigenpairs.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -106,4 +106,4 @@ TEST(TopEigenpairsTest, PathGraphHasItsKnownEigenvalues) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

@@ -5,7 +5,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::data {
 
 SparseMatrix SparseMatrix::FromEntries(std::size_t rows, std::size_t cols,
                                        std::vector<Entry> entries) {
@@ -48,4 +48,4 @@ void SparseMatrix::MultiplyTransposed(std::span<const double> x, std::span<doubl
   }
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace codband {
+namespace codband::data {
 
 // A matrix of which only the entries that are not zero are kept, row after row. Plain data.
 struct SparseMatrix {
@@ -36,4 +36,4 @@ struct SparseMatrix {
   void MultiplyTransposed(std::span<const double> x, std::span<double> y) const;
 };
 
-}  // namespace codband
+}  // namespace codband::data

@@ -9,7 +9,7 @@
 #include "codband/data/sparse_matrix.h"
 #include "codband/data/top_eigenpairs.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 // The adjacency matrix: symmetric, entries 1.
@@ -94,4 +94,4 @@ Result<Clusters> SpectralClusters(const Graph& graph, const SpectralOptions& opt
   return KMeans(rows, options.clusters, kmeans);
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -8,7 +8,7 @@
 #include "codband/base/status.h"
 #include "codband/data/kmeans.h"
 
-namespace codband {
+namespace codband::data {
 
 // Who is connected with whom: undirected, each edge once or in both directions, loops ignored.
 struct Graph {
@@ -34,4 +34,4 @@ struct SpectralOptions {
 // is never written out. Deterministic by seed. kInvalidArgument for fewer nodes than clusters.
 Result<Clusters> SpectralClusters(const Graph& graph, const SpectralOptions& options);
 
-}  // namespace codband
+}  // namespace codband::data

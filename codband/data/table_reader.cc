@@ -11,7 +11,7 @@
 #include "codband/data/line_reader.h"
 #include "codband/data/text.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr std::size_t kRowsBetweenReports = 16384;
@@ -284,4 +284,4 @@ Status ReadTable(const std::filesystem::path& path, const TableFormat& format, I
   return source.reader().CheckEnd(malformed);
 }
 
-}  // namespace codband
+}  // namespace codband::data

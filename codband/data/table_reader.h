@@ -13,7 +13,7 @@
 #include "codband/base/status.h"
 #include "codband/data/hooks.h"
 
-namespace codband {
+namespace codband::data {
 
 // What was read of one file.
 struct FileLog {
@@ -105,4 +105,4 @@ using RowHandler = std::function<void(TableRow& row)>;
 Status ReadTable(const std::filesystem::path& path, const TableFormat& format, InputLog& log,
                  const WorkPart& part, const RowHandler& handle, bool may_be_empty = false);
 
-}  // namespace codband
+}  // namespace codband::data

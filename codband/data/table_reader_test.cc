@@ -5,7 +5,7 @@
 
 #include "codband/data/test_support.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -128,4 +128,4 @@ TEST_F(TableReaderTest, StopsWhenTheCallerWantsTo) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

@@ -12,7 +12,7 @@
 #include "codband/data/hooks.h"
 #include "codband/data/sparse_matrix.h"
 
-namespace codband {
+namespace codband::data {
 
 // A test with a directory of its own, gone after it.
 class DirectoryTest : public testing::Test {
@@ -46,4 +46,4 @@ inline Eigen::MatrixXd DenseOf(const SparseMatrix& matrix) {
   return dense;
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -12,7 +12,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr std::string_view kStopWords[] = {
@@ -170,4 +170,4 @@ std::vector<std::string> Tokenise(std::string_view text, const TokenOptions& opt
   return tokens;
 }
 
-}  // namespace codband
+}  // namespace codband::data

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace codband {
+namespace codband::data {
 
 // Text of data sets. Pure functions, safe from any thread.
 
@@ -36,4 +36,4 @@ std::vector<std::string> Tokenise(std::string_view text, const TokenOptions& opt
 // Whether the word, case folded, is one of the English function words that Tokenise leaves out.
 bool IsStopWord(std::string_view word);
 
-}  // namespace codband
+}  // namespace codband::data

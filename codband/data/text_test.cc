@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -55,4 +55,4 @@ TEST(TextTest, StemsAreSnowballs) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

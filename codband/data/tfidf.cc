@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-namespace codband {
+namespace codband::data {
 
 SparseMatrix TfIdf(const SparseMatrix& counts, const TfIdfOptions& options) {
   std::vector<std::size_t> documents(counts.cols);
@@ -34,4 +34,4 @@ SparseMatrix TfIdf(const SparseMatrix& counts, const TfIdfOptions& options) {
   return weights;
 }
 
-}  // namespace codband
+}  // namespace codband::data

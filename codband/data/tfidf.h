@@ -4,7 +4,7 @@
 
 #include "codband/data/sparse_matrix.h"
 
-namespace codband {
+namespace codband::data {
 
 struct TfIdfOptions {
   bool log_tf = false;            // 1 + ln(count) instead of the count
@@ -19,4 +19,4 @@ struct TfIdfOptions {
 // their column, empty.
 SparseMatrix TfIdf(const SparseMatrix& counts, const TfIdfOptions& options = {});
 
-}  // namespace codband
+}  // namespace codband::data

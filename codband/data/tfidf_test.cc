@@ -6,7 +6,7 @@
 
 #include "codband/data/test_support.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 // Three documents, three terms: "a a b", "a c", "".
@@ -58,4 +58,4 @@ TEST(TfIdfTest, RareTermsAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::data

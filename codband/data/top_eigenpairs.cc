@@ -11,7 +11,7 @@
 #include "codband/base/check.h"
 #include "codband/base/random.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr std::size_t kDenseSize = 100;  // up to here the dense solver is as fast
@@ -91,4 +91,4 @@ Result<Eigenpairs> TopEigenpairs(std::size_t n, std::size_t count,
   return pairs;
 }
 
-}  // namespace codband
+}  // namespace codband::data

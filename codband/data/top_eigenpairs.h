@@ -7,7 +7,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::data {
 
 // Eigenvalues, largest first, and their vectors of norm 1, one after the other.
 struct Eigenpairs {
@@ -34,4 +34,4 @@ using SymmetricProduct = std::function<void(std::span<const double> x, std::span
 Result<Eigenpairs> TopEigenpairs(std::size_t n, std::size_t count,
                                  const SymmetricProduct& multiply);
 
-}  // namespace codband
+}  // namespace codband::data

@@ -8,11 +8,11 @@
 
 #include "codband/base/excerpt.h"
 #include "codband/base/parse.h"
+#include "codband/data/data_set.h"
 #include "codband/data/line_reader.h"
-#include "codband/data/prepare_parts.h"
 #include "codband/data/text.h"
 
-namespace codband {
+namespace codband::data {
 namespace {
 
 constexpr std::string_view kFilePrefix = "ydata-fp-td-clicks-v1_0.";
@@ -148,4 +148,4 @@ Status ReadYahooVisits(const std::vector<std::filesystem::path>& files, InputLog
   return part.Report(1);
 }
 
-}  // namespace codband
+}  // namespace codband::data

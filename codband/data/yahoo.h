@@ -13,7 +13,7 @@
 #include "codband/data/hooks.h"
 #include "codband/data/table_reader.h"
 
-namespace codband {
+namespace codband::data {
 
 inline constexpr std::size_t kYahooFeatures = 6;
 
@@ -50,4 +50,4 @@ Result<std::vector<std::filesystem::path>> FindYahooFiles(const std::filesystem:
 Status ReadYahooVisits(const std::vector<std::filesystem::path>& files, InputLog& log,
                        const WorkPart& part, const std::function<bool(const YahooVisit&)>& handle);
 
-}  // namespace codband
+}  // namespace codband::data

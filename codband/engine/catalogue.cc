@@ -7,7 +7,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr std::size_t kLongestName = 256;
@@ -112,4 +112,4 @@ bool Catalogue::Erase(std::string_view id) {
   return true;
 }
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -13,7 +13,7 @@
 #include "codband/engine/item.h"
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::engine {
 
 // Whether the item can be stored. kInvalidArgument names the field and what is expected.
 Status CheckItem(const Item& item, std::size_t dim);
@@ -52,4 +52,4 @@ class Catalogue {
   std::vector<double> features_;
 };
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <map>
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr std::size_t kDim = 3;
@@ -102,4 +102,4 @@ TEST(CatalogueTest, SaysWhatIsWrongWithAnItem) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::engine

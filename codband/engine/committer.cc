@@ -9,7 +9,7 @@
 
 #include "codband/base/clock.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr std::string_view kForgottenPrefix = "forgotten/";
@@ -30,7 +30,7 @@ Status UnknownEvent(const std::string& event_id) {
 
 // What is about to be written together, and what is to happen once it is.
 struct Committer::Group {
-  StoreBatch batch = {};
+  store::StoreBatch batch = {};
   std::uint64_t sequence;  // of the last log entry
   std::int64_t now_ms;
   std::vector<Learner::Entry> entries = {};  // for the learner
@@ -53,7 +53,7 @@ struct Committer::Group {
   }
 };
 
-Committer::Committer(Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
+Committer::Committer(store::Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
                      const EngineOptions& options,
                      std::function<void(const FinishedDecision&)> on_finished)
     : store_(store),
@@ -66,19 +66,19 @@ Committer::Committer(Store& store, Learner& learner, LeftRight<Catalogue>& catal
 Committer::~Committer() { Stop(); }
 
 Result<std::unique_ptr<Committer>> Committer::Open(
-    Store& store, Learner& learner, LeftRight<Catalogue>& catalogue, const EngineOptions& options,
-    std::function<void(const FinishedDecision&)> on_finished) {
+    store::Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
+    const EngineOptions& options, std::function<void(const FinishedDecision&)> on_finished) {
   std::unique_ptr<Committer> committer(
       new Committer(store, learner, catalogue, options, std::move(on_finished)));
   CODBAND_RETURN_IF_ERROR(committer->LoadForgotten());
   std::int64_t pending = 0;
-  CODBAND_RETURN_IF_ERROR(store.Scan(Table::kPending, {}, {}, [&](auto, auto value) {
+  CODBAND_RETURN_IF_ERROR(store.Scan(store::Table::kPending, {}, {}, [&](auto, auto value) {
     if (PendingDecision::Waits(value)) ++pending;
     return true;
   }));
   committer->counters_.pending = pending;
   Status damaged;
-  CODBAND_RETURN_IF_ERROR(store.Scan(Table::kDeadlines, {}, {}, [&](auto key, auto value) {
+  CODBAND_RETURN_IF_ERROR(store.Scan(store::Table::kDeadlines, {}, {}, [&](auto key, auto value) {
     const auto deadline = Deadline::Decode(key, value);
     damaged = deadline.status();
     if (!deadline.ok()) return false;
@@ -95,7 +95,7 @@ Status Committer::LoadForgotten() {
   const std::string from(kForgottenPrefix);
   const std::string to = from.substr(0, from.size() - 1) + '0';  // the byte after '/'
   CODBAND_RETURN_IF_ERROR(
-      store_.Scan(Table::kMeta, from, to, [&](std::string_view key, std::string_view value) {
+      store_.Scan(store::Table::kMeta, from, to, [&](std::string_view key, std::string_view value) {
         const auto user = ReadNumberKey(key.substr(from.size()));
         const auto time = ReadNumberKey(value);
         if (!user.ok() || !time.ok()) {
@@ -190,7 +190,7 @@ bool Committer::Expire(std::size_t most, Group& group) {
   std::vector<Deadline> due;
   std::size_t events = 0;
   // An error here is one of the disk; the next write will say so.
-  static_cast<void>(store_.Scan(Table::kDeadlines, first_deadline_,
+  static_cast<void>(store_.Scan(store::Table::kDeadlines, first_deadline_,
                                 Deadline::KeyAfter(group.now_ms),
                                 [&](std::string_view key, std::string_view value) {
                                   group.after_expired = key;
@@ -207,7 +207,7 @@ bool Committer::Expire(std::size_t most, Group& group) {
   for (const auto& [user, time_ms] : forgotten_) {
     const std::int64_t last = std::max(time_ms + options_.reward_wait_ms, old_deadlines_end_);
     if (last >= group.now_ms || group.forgotten.contains(user)) continue;
-    group.batch.Delete(Table::kMeta, ForgottenKey(user));
+    group.batch.Delete(store::Table::kMeta, ForgottenKey(user));
     group.long_forgotten.push_back(user);
   }
   return false;
@@ -216,7 +216,7 @@ bool Committer::Expire(std::size_t most, Group& group) {
 bool Committer::Finish(Group& group) {
   if (!group.deadline.event_ids.empty()) {
     group.deadline.number = next_deadline_++;
-    group.batch.Put(Table::kDeadlines, group.deadline.Key(), group.deadline.Encode());
+    group.batch.Put(store::Table::kDeadlines, group.deadline.Key(), group.deadline.Encode());
   }
   Status status;
   if (!group.batch.empty()) {
@@ -256,7 +256,7 @@ Result<PendingDecision> Committer::FindPending(const std::string& event_id,
     if (!found->second) return UnknownEvent(event_id);
     bytes = *found->second;
   } else {
-    const Status status = store_.Get(Table::kPending, event_id, bytes);
+    const Status status = store_.Get(store::Table::kPending, event_id, bytes);
     if (status.code() == StatusCode::kNotFound) return UnknownEvent(event_id);
     if (!status.ok()) return status;
   }
@@ -273,11 +273,11 @@ bool Committer::IsForgotten(const PendingDecision& pending, const Group& group) 
 
 void Committer::PutPending(const std::string& event_id, std::string bytes, Group& group) {
   group.pending[event_id] = bytes;
-  group.batch.Put(Table::kPending, event_id, std::move(bytes));
+  group.batch.Put(store::Table::kPending, event_id, std::move(bytes));
 }
 
 void Committer::DeletePending(const std::string& event_id, Group& group) {
-  group.batch.Delete(Table::kPending, event_id);
+  group.batch.Delete(store::Table::kPending, event_id);
   group.pending[event_id] = std::nullopt;
 }
 
@@ -294,7 +294,8 @@ void Committer::Process(RankCommand& command, Group& group) {
   if (command.known_id) {
     PutPending(command.event_id, std::move(command.pending), group);
   } else {
-    group.batch.Put(Table::kPending, std::move(command.event_id), std::move(command.pending));
+    group.batch.Put(store::Table::kPending, std::move(command.event_id),
+                    std::move(command.pending));
   }
 }
 
@@ -352,7 +353,7 @@ void Committer::Conclude(const std::string& event_id, const PendingDecision& pen
                      .event = HashEvent(event_id),
                      .reward = reward,
                      .decision = pending.decision};
-    group.batch.Put(Table::kLog, NumberKey(++group.sequence), record.Encode());
+    group.batch.Put(store::Table::kLog, NumberKey(++group.sequence), record.Encode());
     group.entries.push_back(
         {.sequence = group.sequence, .record = std::move(record), .done = std::move(done)});
   }
@@ -391,7 +392,7 @@ void Committer::Process(ActivateCommand& command, Group& group) {
 
 void Committer::Process(PutItemsCommand& command, Group& group) {
   for (const auto& item : command.items) {
-    group.batch.Put(Table::kItems, item->id, EncodeItem(*item));
+    group.batch.Put(store::Table::kItems, item->id, EncodeItem(*item));
   }
   group.after.push_back([this, items = std::move(command.items),
                          done = std::move(command.done)](const Status& status) {
@@ -401,7 +402,7 @@ void Committer::Process(PutItemsCommand& command, Group& group) {
 }
 
 void Committer::Process(DeleteItemCommand& command, Group& group) {
-  group.batch.Delete(Table::kItems, command.id);
+  group.batch.Delete(store::Table::kItems, command.id);
   group.after.push_back(
       [this, id = command.id, done = std::move(command.done)](const Status& status) {
         if (!status.ok()) return done(status);
@@ -417,8 +418,8 @@ void Committer::Process(ForgetCommand& command, Group& group) {
                    .time_ms = group.now_ms,
                    .user = command.user,
                    .decision = {}};
-  group.batch.Put(Table::kLog, NumberKey(++group.sequence), record.Encode());
-  group.batch.Put(Table::kMeta, ForgottenKey(user),
+  group.batch.Put(store::Table::kLog, NumberKey(++group.sequence), record.Encode());
+  group.batch.Put(store::Table::kMeta, ForgottenKey(user),
                   NumberKey(static_cast<std::uint64_t>(group.now_ms)));
   group.forgotten[user] = group.now_ms;
   group.entries.push_back(
@@ -426,7 +427,7 @@ void Committer::Process(ForgetCommand& command, Group& group) {
 }
 
 void Committer::ProcessDeadline(const Deadline& deadline, Group& group) {
-  group.batch.Delete(Table::kDeadlines, deadline.Key());
+  group.batch.Delete(store::Table::kDeadlines, deadline.Key());
   for (const std::string& event_id : deadline.event_ids) {
     EndWait(event_id, deadline.time_ms, group);
   }
@@ -453,4 +454,4 @@ void Committer::EndWait(const std::string& event_id, std::int64_t time_ms, Group
   Conclude(event_id, pending, *options_.default_reward, true, {}, group);
 }
 
-}  // namespace codband
+}  // namespace codband::engine

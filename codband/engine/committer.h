@@ -19,7 +19,7 @@
 #include "codband/engine/records.h"
 #include "codband/store/store.h"
 
-namespace codband {
+namespace codband::engine {
 
 // Makes everything durable, in one order, on a thread of its own: decisions, rewards, items, who is
 // to be forgotten. Whatever waits is written as one group with a single sync (group commit), then
@@ -69,8 +69,8 @@ class Committer {
 
   // Reads what it needs from the store. Everything passed in outlives it. `options.now_ms` is set.
   static Result<std::unique_ptr<Committer>> Open(
-      Store& store, Learner& learner, LeftRight<Catalogue>& catalogue, const EngineOptions& options,
-      std::function<void(const FinishedDecision&)> on_finished);
+      store::Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
+      const EngineOptions& options, std::function<void(const FinishedDecision&)> on_finished);
   ~Committer();
 
   void Start();
@@ -89,7 +89,7 @@ class Committer {
  private:
   struct Group;
 
-  Committer(Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
+  Committer(store::Store& store, Learner& learner, LeftRight<Catalogue>& catalogue,
             const EngineOptions& options, std::function<void(const FinishedDecision&)> on_finished);
   Status LoadForgotten();
   void Run();
@@ -119,7 +119,7 @@ class Committer {
   void Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
                 bool defaulted, Engine::Done<Status> done, Group& group);
 
-  Store& store_;
+  store::Store& store_;
   Learner& learner_;
   LeftRight<Catalogue>& catalogue_;
   EngineOptions options_;
@@ -144,4 +144,4 @@ class Committer {
   std::thread thread_;
 };
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -14,7 +14,7 @@
 #include "codband/linalg/kernels.h"
 #include "codband/policy/registry.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr std::size_t kDefaultDim = 32;
@@ -33,7 +33,7 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   std::vector<std::shared_ptr<const Item>> items;
   Status damaged;
   CODBAND_RETURN_IF_ERROR(
-      store_->Scan(Table::kItems, {}, {}, [&](std::string_view key, std::string_view value) {
+      store_->Scan(store::Table::kItems, {}, {}, [&](std::string_view key, std::string_view value) {
         auto item = DecodeItem(value);
         if (item.ok()) damaged = CheckItem(item.value(), dim_);
         if (!item.ok() || !damaged.ok()) {
@@ -164,8 +164,8 @@ Status LocalEngine::VisitUsers(const std::function<bool(const UserReport&)>& vis
       fresh.erase(fresh.begin());
     }
   };
-  CODBAND_RETURN_IF_ERROR(
-      store_->Scan(Table::kPeople, {}, {}, [&](std::string_view key, std::string_view value) {
+  CODBAND_RETURN_IF_ERROR(store_->Scan(
+      store::Table::kPeople, {}, {}, [&](std::string_view key, std::string_view value) {
         const auto id = ReadNumberKey(key);
         if (!id.ok()) {
           damaged = id.status();
@@ -195,7 +195,8 @@ ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
     std::vector<std::pair<double, std::size_t>> best;
     best.reserve(catalogue.size());
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
-      best.emplace_back(-Dot(catalogue.arms().arm(i), report.parameter) - model.intercept, i);
+      best.emplace_back(-linalg::Dot(catalogue.arms().arm(i), report.parameter) - model.intercept,
+                        i);
     }
     const std::size_t tagged =
         std::min(kMostTagged, (best.size() + kOneTaggedOf - 1) / kOneTaggedOf);
@@ -307,8 +308,8 @@ Status LocalEngine::CheckAll() {
   const auto all_users = [&](const Policy::VisitRecord& visit) -> Status {
     bool more = true;
     Status damaged;
-    CODBAND_RETURN_IF_ERROR(
-        store_->Scan(Table::kUsers, {}, {}, [&](std::string_view key, std::string_view value) {
+    CODBAND_RETURN_IF_ERROR(store_->Scan(
+        store::Table::kUsers, {}, {}, [&](std::string_view key, std::string_view value) {
           const auto id = ReadNumberKey(key);
           if (!id.ok()) {
             damaged = id.status();
@@ -337,8 +338,8 @@ Status LocalEngine::CheckAll() {
     return Status::Corruption(fmt::format("{} users are counted, {} are there", users, people));
   }
   Status damaged;
-  CODBAND_RETURN_IF_ERROR(
-      store_->Scan(Table::kPending, {}, {}, [&](std::string_view key, std::string_view value) {
+  CODBAND_RETURN_IF_ERROR(store_->Scan(
+      store::Table::kPending, {}, {}, [&](std::string_view key, std::string_view value) {
         const auto pending = PendingDecision::Decode(value);
         if (!pending.ok()) {
           damaged =
@@ -350,9 +351,9 @@ Status LocalEngine::CheckAll() {
 }
 
 // The number of features: that of the directory, or of a new one.
-Result<std::size_t> FindDimension(Store& store, const EngineOptions& options) {
+Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& options) {
   std::string bytes;
-  const Status found = store.Get(Table::kMeta, Identity::kKey, bytes);
+  const Status found = store.Get(store::Table::kMeta, Identity::kKey, bytes);
   if (found.ok()) {
     const auto identity = Identity::Decode(bytes);
     if (!identity.ok()) return identity.status();
@@ -370,14 +371,14 @@ Result<std::size_t> FindDimension(Store& store, const EngineOptions& options) {
   const Identity identity{.dim = options.dim != 0 ? options.dim : kDefaultDim,
                           .created_ms = options.now_ms(),
                           .version = std::string(kVersion)};
-  StoreBatch batch;
-  batch.Put(Table::kMeta, std::string(Identity::kKey), identity.Encode());
+  store::StoreBatch batch;
+  batch.Put(store::Table::kMeta, std::string(Identity::kKey), identity.Encode());
   CODBAND_RETURN_IF_ERROR(store.Write(batch, true));
   return std::size_t{identity.dim};
 }
 
 Result<std::unique_ptr<Engine>> Engine::Open(
-    std::unique_ptr<Store> store, const EngineOptions& given,
+    std::unique_ptr<store::Store> store, const EngineOptions& given,
     std::function<void(const FinishedDecision&)> on_finished) {
   EngineOptions options = given;
   if (!options.now_ms) options.now_ms = UnixMillis;
@@ -404,4 +405,4 @@ Result<std::unique_ptr<Engine>> Engine::Open(
   return std::unique_ptr<Engine>(std::move(engine));
 }
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -13,7 +13,7 @@
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
 
-namespace codband {
+namespace codband::engine {
 
 // Whose choice is shown, and whether it is learned from.
 enum class Mode {
@@ -44,8 +44,8 @@ struct EngineOptions {
 // An action on offer: an item of the catalogue, or one described on the spot.
 struct Candidate {
   std::string id;
-  std::vector<double> features = {};     // empty: the catalogue's
-  std::vector<NamedFeature> named = {};  // what they were hashed from, if they were
+  std::vector<double> features = {};               // empty: the catalogue's
+  std::vector<features::NamedFeature> named = {};  // what they were hashed from, if they were
 };
 
 struct RankRequest {
@@ -151,7 +151,7 @@ struct EngineStats {
   std::uint64_t items = 0;
   std::uint64_t pending = 0;
   std::uint64_t queue = 0;
-  StoreStats store;
+  store::StoreStats store;
   std::string last_error;  // of the store, if it is in trouble now
 };
 
@@ -188,7 +188,7 @@ class Engine {
   // log holds since. `on_finished` (may be empty) is told of every decision whose outcome is known,
   // from one thread.
   static Result<std::unique_ptr<Engine>> Open(
-      std::unique_ptr<Store> store, const EngineOptions& options,
+      std::unique_ptr<store::Store> store, const EngineOptions& options,
       std::function<void(const FinishedDecision&)> on_finished = {});
   virtual ~Engine() = default;  // finishes what was accepted, then a checkpoint
 
@@ -228,4 +228,4 @@ class Engine {
   virtual Status Check() = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::engine

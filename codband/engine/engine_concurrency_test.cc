@@ -9,7 +9,7 @@
 #include "codband/engine/engine.h"
 #include "codband/engine/engine_testing.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr int kVisitors = 3;
@@ -164,7 +164,7 @@ void Operate(EngineBox& box) {
 
 std::unique_ptr<Engine> OpenCopy(const EngineBox& box, const std::filesystem::path& directory,
                                  EngineOptions options) {
-  auto store = OpenRocksDbStore(directory);
+  auto store = store::OpenRocksDbStore(directory);
   EXPECT_TRUE(store.ok()) << store.status().ToString();
   options.now_ms = [now_ms = box.now_ms()] { return now_ms; };
   auto engine = Engine::Open(std::move(store).value(), options);
@@ -255,4 +255,4 @@ TEST(EngineConcurrencyTest, WhoeverIsTurnedAwayChangesNothing) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::engine

@@ -9,7 +9,7 @@
 
 #include "codband/engine/engine_testing.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 TEST(EngineTest, LearnsWhatUsersLikeAndSaysSo) {
@@ -237,22 +237,22 @@ TEST(EngineTest, AShorterWaitDoesNotBringTheForgottenBack) {
 }
 
 // A store on a disk that can be broken.
-class BreakableStore final : public Store {
+class BreakableStore final : public store::Store {
  public:
-  explicit BreakableStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+  explicit BreakableStore(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
 
   std::atomic<bool> broken = false;
 
-  Status Write(const StoreBatch& batch, bool sync) override {
+  Status Write(const store::StoreBatch& batch, bool sync) override {
     return broken ? Status::IoError("the disk is broken") : store_->Write(batch, sync);
   }
-  Status WriteBulk(StoreBatch batch) override {
+  Status WriteBulk(store::StoreBatch batch) override {
     return broken ? Status::IoError("the disk is broken") : store_->WriteBulk(std::move(batch));
   }
-  Status Get(Table table, std::string_view key, std::string& value) const override {
+  Status Get(store::Table table, std::string_view key, std::string& value) const override {
     return store_->Get(table, key, value);
   }
-  Status Scan(Table table, std::string_view from, std::string_view to,
+  Status Scan(store::Table table, std::string_view from, std::string_view to,
               const Visit& visit) const override {
     return store_->Scan(table, from, to, visit);
   }
@@ -260,16 +260,16 @@ class BreakableStore final : public Store {
     return store_->Backup(directory);
   }
   Status Verify() const override { return store_->Verify(); }
-  StoreStats Stats() const override { return store_->Stats(); }
+  store::StoreStats Stats() const override { return store_->Stats(); }
 
  private:
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
 };
 
 // The committer looks at the clock every hundredth of a second here, and has nothing to write.
 TEST(EngineTest, AnErrorOfTheDiskIsSaidUntilAWriteWorks) {
   TempDirectory directory;
-  auto store = std::make_unique<BreakableStore>(OpenRocksDbStore(directory.path()).value());
+  auto store = std::make_unique<BreakableStore>(store::OpenRocksDbStore(directory.path()).value());
   BreakableStore& disk = *store;
   const auto engine =
       Engine::Open(std::move(store), {.dim = 3, .reward_wait_ms = 100, .sync = false}).value();
@@ -400,7 +400,7 @@ TEST(EngineTest, BackupIsTheSameState) {
   const std::filesystem::path copy = box.directory() / "copy";
   ASSERT_TRUE(box->Backup(copy).ok());
   Play(box, 20, 25);
-  auto store = OpenRocksDbStore(copy);
+  auto store = store::OpenRocksDbStore(copy);
   ASSERT_TRUE(store.ok());
   EngineOptions options = box.options();
   const auto engine = Engine::Open(std::move(store).value(), options);
@@ -410,4 +410,4 @@ TEST(EngineTest, BackupIsTheSameState) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::engine

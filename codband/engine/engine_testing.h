@@ -18,7 +18,7 @@
 #include "codband/engine/engine.h"
 #include "codband/store/rocksdb_store.h"
 
-namespace codband {
+namespace codband::engine {
 
 class TempDirectory {
  public:
@@ -37,13 +37,14 @@ class TempDirectory {
 };
 
 // All that was learned, as it lies on disk after a checkpoint: models, users, people.
-using StoredState = std::map<std::pair<Table, std::string>, std::string>;
+using StoredState = std::map<std::pair<store::Table, std::string>, std::string>;
 inline StoredState ReadStoredState(const std::filesystem::path& directory) {
   StoredState state;
-  const auto store = OpenRocksDbStore(directory, {.read_only = true});
+  const auto store = store::OpenRocksDbStore(directory, {.read_only = true});
   EXPECT_TRUE(store.ok()) << store.status().ToString();
   if (!store.ok()) return state;
-  for (const Table table : {Table::kCheckpoint, Table::kUsers, Table::kPeople}) {
+  for (const store::Table table :
+       {store::Table::kCheckpoint, store::Table::kUsers, store::Table::kPeople}) {
     const Status status = store.value()->Scan(table, {}, {}, [&](auto key, auto value) {
       state.emplace(std::pair(table, std::string(key)), std::string(value));
       return true;
@@ -80,7 +81,7 @@ class EngineBox {
 
   Status TryOpen() {
     engine_.reset();
-    auto store = OpenRocksDbStore(directory_.path());
+    auto store = store::OpenRocksDbStore(directory_.path());
     if (!store.ok()) return store.status();
     auto engine = Engine::Open(std::move(store).value(), options_, [this](const auto& decision) {
       const std::lock_guard lock(mutex_);
@@ -164,4 +165,4 @@ inline void Play(EngineBox& box, int from, int to, int users = 6) {
   }
 }
 
-}  // namespace codband
+}  // namespace codband::engine

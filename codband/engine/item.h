@@ -1,42 +1,21 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-namespace codband {
+#include "codband/features/hashed_features.h"
 
-// A feature that has a name: a number ("price", 3.5), or a word ("genre=rock", 1).
-struct NamedFeature {
-  std::string name;
-  double value = 0;
-
-  friend bool operator==(const NamedFeature&, const NamedFeature&) = default;
-};
+namespace codband::engine {
 
 // Something that can be recommended.
 struct Item {
   std::string id;
-  std::vector<double> features;     // d numbers
-  std::vector<NamedFeature> named;  // what the features were hashed from; empty if given as numbers
+  std::vector<double> features;  // d numbers
+  std::vector<features::NamedFeature>
+      named;  // what the features were hashed from; empty if given as numbers
   std::vector<std::string> tags;
 
   friend bool operator==(const Item&, const Item&) = default;
 };
 
-// Adds named features to `out` (d numbers): the 64-bit XXH3 hash h of the name says where (h mod d)
-// and with which sign (+ if the top bit is 0), so that collisions cancel on average. The same on
-// every machine.
-void HashFeatures(std::span<const NamedFeature> named, std::span<double> out);
-
-// Where a name goes.
-struct HashedPlace {
-  std::size_t index;
-  double sign;
-};
-HashedPlace PlaceOf(std::string_view name, std::size_t dim);
-
-}  // namespace codband
+}  // namespace codband::engine

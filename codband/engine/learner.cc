@@ -10,7 +10,7 @@
 #include "codband/base/clock.h"
 #include "codband/policy/registry.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr std::size_t kMostRecent = 200;
@@ -27,8 +27,8 @@ bool Learner::StoreArchive::Read(UserId user, std::string& bytes) const {
   return true;
 }
 
-Learner::Learner(Store& store, const EngineOptions& options, std::unique_ptr<Archives> archives,
-                 Learned left, Learned right)
+Learner::Learner(store::Store& store, const EngineOptions& options,
+                 std::unique_ptr<Archives> archives, Learned left, Learned right)
     : store_(store),
       options_(options),
       archives_(std::move(archives)),
@@ -60,11 +60,11 @@ Result<Learned> Learner::Load(const Archives& archives, const CheckpointRecord* 
   return learned;
 }
 
-Result<std::unique_ptr<Learner>> Learner::Open(Store& store, const EngineOptions& options,
+Result<std::unique_ptr<Learner>> Learner::Open(store::Store& store, const EngineOptions& options,
                                                std::size_t dim) {
   std::string bytes;
   std::optional<CheckpointRecord> checkpoint;
-  const Status found = store.Get(Table::kCheckpoint, CheckpointRecord::kKey, bytes);
+  const Status found = store.Get(store::Table::kCheckpoint, CheckpointRecord::kKey, bytes);
   if (found.ok()) {
     auto record = CheckpointRecord::Decode(bytes);
     if (!record.ok()) return record.status();
@@ -75,14 +75,15 @@ Result<std::unique_ptr<Learner>> Learner::Open(Store& store, const EngineOptions
   if (checkpoint && checkpoint->sequence == 0) {
     // Nothing was learned: if there is nothing to learn either, any policy may start.
     bool log_is_empty = true;
-    CODBAND_RETURN_IF_ERROR(store.Scan(Table::kLog, {}, {}, [&](auto, auto) {
+    CODBAND_RETURN_IF_ERROR(store.Scan(store::Table::kLog, {}, {}, [&](auto, auto) {
       log_is_empty = false;
       return false;
     }));
     if (log_is_empty) checkpoint.reset();
   }
-  auto archives = std::make_unique<Archives>(Archives{
-      .users = StoreArchive(store, Table::kUsers), .people = StoreArchive(store, Table::kPeople)});
+  auto archives =
+      std::make_unique<Archives>(Archives{.users = StoreArchive(store, store::Table::kUsers),
+                                          .people = StoreArchive(store, store::Table::kPeople)});
   const CheckpointRecord* loaded = checkpoint ? &*checkpoint : nullptr;
   auto left = Load(*archives, loaded, options.policy, dim);
   if (!left.ok()) return left.status();
@@ -103,7 +104,8 @@ Status Learner::Replay() {
   Status damaged;
   std::uint64_t expected = applied_sequence_ + 1;
   const Status read = store_.Scan(
-      Table::kLog, NumberKey(expected), {}, [&](std::string_view key, std::string_view value) {
+      store::Table::kLog, NumberKey(expected), {},
+      [&](std::string_view key, std::string_view value) {
         const auto sequence = ReadNumberKey(key);
         auto record = LogRecord::Decode(value);
         if (!sequence.ok() || !record.ok() || sequence.value() != expected) {
@@ -269,7 +271,7 @@ bool Learner::CheckpointDue() const {
 Status Learner::MakeCheckpoint() {
   if (failed_) return Status(StatusCode::kUnavailable, last_error());
   last_checkpoint_seconds_ = WallSeconds();
-  StoreBatch batch;
+  store::StoreBatch batch;
   std::uint64_t sequence = 0;
   learned_.Read([&](const Learned& learned) {
     sequence = learned.sequence;
@@ -282,16 +284,16 @@ Status Learner::MakeCheckpoint() {
     ByteWriter shared;
     learned.policy->SaveShared(shared);
     record.shared = shared.Take();
-    batch.Put(Table::kCheckpoint, std::string(CheckpointRecord::kKey), record.Encode());
+    batch.Put(store::Table::kCheckpoint, std::string(CheckpointRecord::kKey), record.Encode());
     for (const UserId user : erased_) {
-      batch.Delete(Table::kUsers, NumberKey(user));
-      batch.Delete(Table::kPeople, NumberKey(user));
+      batch.Delete(store::Table::kUsers, NumberKey(user));
+      batch.Delete(store::Table::kPeople, NumberKey(user));
     }
     learned.policy->SaveChangedUsers([&](UserId user, std::string bytes) {
-      batch.Put(Table::kUsers, NumberKey(user), std::move(bytes));
+      batch.Put(store::Table::kUsers, NumberKey(user), std::move(bytes));
     });
     learned.people.SaveChanged([&](UserId user, std::string bytes) {
-      batch.Put(Table::kPeople, NumberKey(user), std::move(bytes));
+      batch.Put(store::Table::kPeople, NumberKey(user), std::move(bytes));
     });
   });
   const Status written = store_.WriteBulk(std::move(batch));
@@ -311,8 +313,8 @@ Status Learner::MakeCheckpoint() {
   ++checkpoints_;
   has_checkpoint_ = true;
   SetError({});
-  StoreBatch applied;
-  applied.DeleteRange(Table::kLog, NumberKey(0), NumberKey(sequence + 1));
+  store::StoreBatch applied;
+  applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
   return store_.Write(applied, false);
 }
 
@@ -363,4 +365,4 @@ void Learner::SetError(const std::string& problem) {
   last_error_ = problem;
 }
 
-}  // namespace codband
+}  // namespace codband::engine

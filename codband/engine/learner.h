@@ -21,7 +21,7 @@
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
 
-namespace codband {
+namespace codband::engine {
 
 // All that has been learned, at one place in the log.
 struct Learned {
@@ -41,7 +41,7 @@ struct Learned {
 class Learner {
  public:
   // Loads the last checkpoint and applies the log since. Starts no thread yet. `store` outlives it.
-  static Result<std::unique_ptr<Learner>> Open(Store& store, const EngineOptions& options,
+  static Result<std::unique_ptr<Learner>> Open(store::Store& store, const EngineOptions& options,
                                                std::size_t dim);
   ~Learner();
 
@@ -94,19 +94,19 @@ class Learner {
   // The records of users who are not in memory.
   class StoreArchive final : public UserArchive {
    public:
-    StoreArchive(const Store& store, Table table) : store_(store), table_(table) {}
+    StoreArchive(const store::Store& store, store::Table table) : store_(store), table_(table) {}
     bool Read(UserId user, std::string& bytes) const override;
 
    private:
-    const Store& store_;
-    Table table_;
+    const store::Store& store_;
+    store::Table table_;
   };
   struct Archives {
     StoreArchive users;
     StoreArchive people;
   };
 
-  Learner(Store& store, const EngineOptions& options, std::unique_ptr<Archives> archives,
+  Learner(store::Store& store, const EngineOptions& options, std::unique_ptr<Archives> archives,
           Learned left, Learned right);
   static Result<Learned> Load(const Archives& archives, const CheckpointRecord* checkpoint,
                               const std::string& spec, std::size_t dim);
@@ -124,7 +124,7 @@ class Learner {
   Status MakeCheckpoint();
   void SetError(const std::string& problem);
 
-  Store& store_;
+  store::Store& store_;
   EngineOptions options_;
   std::unique_ptr<Archives> archives_;
   LearnNotes notes_;  // from the copy that learns first to the other
@@ -152,4 +152,4 @@ class Learner {
   std::thread thread_;
 };
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace codband {
+namespace codband::engine {
 
 // Two copies of a T. Readers use the one that is shown and never wait; the writer makes each change
 // to the hidden copy, shows it, waits until the readers have left the other, and makes the change
@@ -83,4 +83,4 @@ class LeftRight {
   mutable std::array<Arrivals, 2> arrivals_;
 };
 
-}  // namespace codband
+}  // namespace codband::engine

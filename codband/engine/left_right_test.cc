@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 // Every number is the same, unless a change is half made.
@@ -103,4 +103,4 @@ TEST(LeftRightTest, AReaderWhoStaysKeepsItsCopy) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::engine

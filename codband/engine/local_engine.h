@@ -14,12 +14,12 @@
 #include "codband/engine/left_right.h"
 #include "codband/engine/records.h"
 
-namespace codband {
+namespace codband::engine {
 
 // The engine in this process. Ranking is in ranking.cc, everything else in engine.cc.
 class LocalEngine final : public Engine {
  public:
-  LocalEngine(std::unique_ptr<Store> store, const EngineOptions& options, std::size_t dim)
+  LocalEngine(std::unique_ptr<store::Store> store, const EngineOptions& options, std::size_t dim)
       : store_(std::move(store)),
         options_(options),
         dim_(dim),
@@ -55,9 +55,9 @@ class LocalEngine final : public Engine {
 
   // The actions on offer, with their features row after row.
   struct Offer {
-    std::vector<std::string_view> ids;                    // of the request or the catalogue
-    std::vector<double> gathered;                         // unless the catalogue's own can be used
-    std::vector<const std::vector<NamedFeature>*> named;  // nullptr: given as numbers
+    std::vector<std::string_view> ids;  // of the request or the catalogue
+    std::vector<double> gathered;       // unless the catalogue's own can be used
+    std::vector<const std::vector<features::NamedFeature>*> named;  // nullptr: given as numbers
     ArmsView arms;
     bool whole_catalogue = false;
   };
@@ -71,7 +71,7 @@ class LocalEngine final : public Engine {
   ModelReport Describe(ModelDescription model, double all_periods, std::size_t top) const;
   UserReport Describe(UserId id, const Person& person, const Learned& learned) const;
 
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   EngineOptions options_;
   std::size_t dim_;
   LeftRight<Catalogue> catalogue_;
@@ -80,4 +80,4 @@ class LocalEngine final : public Engine {
   std::atomic<std::uint64_t> ranks_{0};
 };
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -10,7 +10,7 @@
 
 #include "codband/engine/local_engine.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 constexpr std::size_t kDefaultTopOfCatalogue = 100;
@@ -196,8 +196,8 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
   const std::uint32_t shown = options_.mode == Mode::kOnline ? ranking.decision.arm : 0;
   if (!ranking.theta.empty()) {
     if (offer.named[shown] != nullptr) {
-      for (const NamedFeature& feature : *offer.named[shown]) {
-        const HashedPlace place = PlaceOf(feature.name, dim_);
+      for (const features::NamedFeature& feature : *offer.named[shown]) {
+        const features::HashedPlace place = features::PlaceOf(feature.name, dim_);
         out.contributions.push_back(
             {feature.name, ranking.theta[place.index] * (place.sign * feature.value)});
       }
@@ -258,4 +258,4 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Offer& offe
   return pending;
 }
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -9,7 +9,7 @@
 #include "codband/engine/engine.h"
 #include "codband/engine/engine_testing.h"
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 TEST(RankingTest, SameEventIdAndStateGiveTheSameAnswer) {
@@ -216,7 +216,7 @@ TEST(RankingTest, NamedFeaturesAreExplainedByName) {
             .features = std::vector<double>(3),
             .named = {{"genre=rock", 1}, {"price", 2}},
             .tags = {}};
-  HashFeatures(item.named, item.features);
+  features::HashFeatures(item.named, item.features);
   ASSERT_TRUE(box.Put({item}).ok());
   EXPECT_EQ(box->GetItem("n").value(), item);
   for (int i = 0; i < 5; ++i) Visit(box, "ann", "n", i);
@@ -232,4 +232,4 @@ TEST(RankingTest, NamedFeaturesAreExplainedByName) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::engine

@@ -5,7 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 std::uint64_t Hash(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
@@ -280,7 +280,7 @@ std::string EncodeItem(const Item& item) {
   out.U64(item.features.size());
   out.Doubles(item.features);
   out.U64(item.named.size());
-  for (const NamedFeature& feature : item.named) {
+  for (const features::NamedFeature& feature : item.named) {
     out.String(feature.name);
     out.Double(feature.value);
   }
@@ -296,7 +296,7 @@ Result<Item> DecodeItem(std::string_view bytes) {
     in.Doubles("features", item.features);
     const std::size_t named = in.Count("number of named features", 16);
     for (std::size_t i = 0; i < named && in.ok(); ++i) {
-      NamedFeature& feature = item.named.emplace_back();
+      features::NamedFeature& feature = item.named.emplace_back();
       feature.name = in.String("name of a feature");
       feature.value = in.Double("value of a feature");
     }
@@ -305,4 +305,4 @@ Result<Item> DecodeItem(std::string_view bytes) {
   });
 }
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -10,7 +10,7 @@
 #include "codband/engine/engine.h"
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::engine {
 
 // What the engine keeps in the store, as bytes. Decoding fails with kCorruption on any bytes that
 // were not written by the function beside it; no input can crash it.
@@ -133,4 +133,4 @@ struct CheckpointRecord {
 std::string EncodeItem(const Item& item);
 Result<Item> DecodeItem(std::string_view bytes);
 
-}  // namespace codband
+}  // namespace codband::engine

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace codband {
+namespace codband::engine {
 namespace {
 
 Decision ADecision() {
@@ -271,4 +271,4 @@ TEST(RecordsTest, NobodyIsUserZero) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::engine

@@ -2,7 +2,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::eval {
 
 std::string_view EstimatorName(Estimator estimator) {
   switch (estimator) {
@@ -61,4 +61,4 @@ double EffectiveSampleSize(std::span<const ScoredEvent> events) {
   return squares == 0 ? 0 : sum * sum / squares;
 }
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -7,7 +7,7 @@
 
 #include "codband/eval/scoring.h"
 
-namespace codband {
+namespace codband::eval {
 
 // How the value of a policy (the mean reward of its decisions) is estimated from the decisions of
 // another one. Symbols as in scoring.h; n events.
@@ -51,4 +51,4 @@ std::optional<double> EstimateValue(Estimator estimator, std::span<const ScoredE
 // all weights are.
 double EffectiveSampleSize(std::span<const ScoredEvent> events);
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -8,7 +8,7 @@
 #include "codband/eval/test_support.h"
 #include "codband/policy/registry.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 constexpr std::array kAll = {Estimator::kReplay, Estimator::kIps, Estimator::kSnips, Estimator::kDr,
@@ -192,4 +192,4 @@ TEST(EstimatorsTest, EveryEstimatorHasAName) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::eval

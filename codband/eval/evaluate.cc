@@ -7,7 +7,7 @@
 
 #include "codband/base/parallel.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 // Below these an estimate is hardly more than the few events that it rests on.
@@ -211,4 +211,4 @@ Result<Evaluation> Evaluate(const LoggedDecisions& log,
   return evaluation;
 }
 
-}  // namespace codband
+}  // namespace codband::eval

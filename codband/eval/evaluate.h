@@ -16,7 +16,7 @@
 #include "codband/eval/scoring.h"
 #include "codband/eval/target.h"
 
-namespace codband {
+namespace codband::eval {
 
 struct EvaluationOptions {
   std::optional<double> reward_low = {};   // none: the smallest in the log, or 0 if that is smaller
@@ -68,4 +68,4 @@ Result<Evaluation> Evaluate(const LoggedDecisions& log,
                             std::span<const std::unique_ptr<Target>> targets,
                             const EvaluationOptions& options);
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -7,7 +7,7 @@
 #include "codband/eval/test_support.h"
 #include "codband/policy/registry.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 std::vector<std::unique_ptr<Target>> Targets() {
@@ -121,4 +121,4 @@ TEST(EvaluateTest, SaysWhatIsWrongWithTheOptions) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::eval

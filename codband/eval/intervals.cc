@@ -10,7 +10,7 @@
 #include "codband/base/random.h"
 #include "codband/linalg/kernels.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 constexpr std::uint64_t kBootstrapPurpose = 3001;
@@ -45,7 +45,7 @@ double LogWealth(const std::vector<Bet>& bets, std::span<const double> others, d
   double largest = -std::numeric_limits<double>::infinity();
   std::vector<double> logs;
   for (const Bet& bet : bets) {
-    LogProduct product;
+    linalg::LogProduct product;
     const double base = 1 - bet.stake * m;
     for (const double z : others) product.Multiply(base + bet.stake * z);
     logs.push_back(bet.log_weight + zeros * std::log1p(-bet.stake * m) + product.Log());
@@ -219,4 +219,4 @@ std::vector<std::optional<BootstrapResult>> Bootstrap(std::span<const Estimator>
   return results;
 }
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -9,7 +9,7 @@
 #include "codband/eval/reward_range.h"
 #include "codband/eval/scoring.h"
 
-namespace codband {
+namespace codband::eval {
 
 struct Interval {
   double low = 0;
@@ -68,4 +68,4 @@ std::vector<std::optional<BootstrapResult>> Bootstrap(std::span<const Estimator>
                                                       std::span<const ScoredEvent> events,
                                                       const BootstrapOptions& options);
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -8,7 +8,7 @@
 
 #include "codband/eval/test_support.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 // 1 with the given chance, times `size`.
@@ -164,4 +164,4 @@ TEST(IntervalsTest, BootstrapOfNothingIsNone) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::eval

@@ -8,7 +8,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 Status Wrong(std::string_view field, double value, std::string_view expected) {
@@ -111,4 +111,4 @@ std::span<const double> LoggedDecisions::probabilities(std::size_t i) const {
   return std::span(probabilities_).subspan(records_[i].probabilities, records_[i].count);
 }
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -11,7 +11,7 @@
 #include "codband/base/status.h"
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::eval {
 
 // Numbers for names, in the order of their first appearance. Not thread-safe for writing.
 class NameTable {
@@ -91,4 +91,4 @@ class LoggedDecisions {
   std::vector<double> probabilities_;
 };
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -91,4 +91,4 @@ TEST_F(LoggedDecisionsTest, SortsByTimeAndKeepsTheOrderOfEqualTimes) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::eval

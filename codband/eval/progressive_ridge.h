@@ -7,7 +7,7 @@
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::eval {
 
 // The reward model r̂(x, a) of the direct method and of the doubly robust estimator: one ridge
 // regression of the reward on the features of the action and an intercept, shared by all users,
@@ -29,8 +29,8 @@ class ProgressiveRidge {
 
  private:
   RewardRange range_;
-  GaussianPosterior posterior_;
+  linalg::GaussianPosterior posterior_;
   std::vector<double> x_;  // features, then 1
 };
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace codband {
+namespace codband::eval {
 
 // Where rewards lie. Guaranteed intervals hold for rewards that never leave it.
 struct RewardRange {
@@ -12,4 +12,4 @@ struct RewardRange {
   double Unscale(double share) const { return low + (high - low) * share; }
 };
 
-}  // namespace codband
+}  // namespace codband::eval

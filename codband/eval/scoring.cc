@@ -10,7 +10,7 @@
 #include "codband/eval/progressive_ridge.h"
 #include "codband/linalg/kernels.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 // Far from the purposes of policies, which use the same seed and event.
@@ -61,7 +61,7 @@ ScoredEvent Score(const View& view, const ScoringOptions& options) {
   ScoredEvent scored{.reward = view.event.reward};
   scored.weight = view.on_policy ? 1 : view.chances[view.event.chosen] / view.event.propensity;
   scored.predicted = view.predictions[view.event.chosen];
-  scored.value = Dot(view.chances, view.predictions);
+  scored.value = linalg::Dot(view.chances, view.predictions);
   scored.robust_low = RobustTerm(view, scored.weight, options, false);
   scored.robust_high = RobustTerm(view, scored.weight, options, true);
   if (view.logged.empty()) {
@@ -117,4 +117,4 @@ ScoredLog ScoreEvents(const LoggedDecisions& log, Target& target, const ScoringO
   return scored;
 }
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -8,7 +8,7 @@
 #include "codband/eval/reward_range.h"
 #include "codband/eval/target.h"
 
-namespace codband {
+namespace codband::eval {
 
 // Which of the log's outcomes a target learns from.
 enum class LearnFrom {
@@ -49,4 +49,4 @@ struct ScoredLog {
 // arguments. Precondition: every propensity ≥ smallest_propensity > 0, rewards are in the range.
 ScoredLog ScoreEvents(const LoggedDecisions& log, Target& target, const ScoringOptions& options);
 
-}  // namespace codband
+}  // namespace codband::eval

@@ -10,7 +10,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 class LoggedTarget final : public Target {
@@ -135,4 +135,4 @@ std::unique_ptr<Target> MakePolicyTarget(std::string name, std::unique_ptr<Polic
   return std::make_unique<PolicyTarget>(std::move(name), std::move(policy), options);
 }
 
-}  // namespace codband
+}  // namespace codband::eval

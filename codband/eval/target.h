@@ -11,7 +11,7 @@
 #include "codband/eval/logged_decisions.h"
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::eval {
 
 // A policy whose value is estimated from the decisions of another one. It sees the events in their
 // order: asked for its chances first, told the outcome of the logged choice afterwards. So the
@@ -65,4 +65,4 @@ struct PolicyTargetOptions {
 std::unique_ptr<Target> MakePolicyTarget(std::string name, std::unique_ptr<Policy> policy,
                                          const PolicyTargetOptions& options);
 
-}  // namespace codband
+}  // namespace codband::eval

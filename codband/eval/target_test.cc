@@ -7,7 +7,7 @@
 #include "codband/eval/test_support.h"
 #include "codband/policy/registry.h"
 
-namespace codband {
+namespace codband::eval {
 namespace {
 
 std::vector<double> Chances(Target& target, const LoggedDecisions& log, std::size_t i) {
@@ -69,4 +69,4 @@ TEST(TargetTest, PolicyLearnsFromTheLogsChoiceNotFromItsOwn) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::eval

@@ -10,7 +10,7 @@
 #include "codband/base/random.h"
 #include "codband/eval/logged_decisions.h"
 
-namespace codband {
+namespace codband::eval {
 
 // What the tests of off-policy evaluation need. For tests only.
 
@@ -63,4 +63,4 @@ struct SmallBandit {
   }
 };
 
-}  // namespace codband
+}  // namespace codband::eval

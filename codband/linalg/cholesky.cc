@@ -12,7 +12,7 @@
 #include "codband/linalg/lanes.h"
 #include "codband/linalg/vector_clones.h"
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 // A downdate divides errors by 1 - xᵀA⁻¹x; below this, fewer than ten good digits would be left.
@@ -254,4 +254,4 @@ void CholeskyFactor::Load(ByteReader& in) {
   RefreshDiagonal();
 }
 
-}  // namespace codband
+}  // namespace codband::linalg

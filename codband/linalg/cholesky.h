@@ -7,7 +7,7 @@
 #include "codband/base/bytes.h"
 #include "codband/linalg/packed.h"
 
-namespace codband {
+namespace codband::linalg {
 
 // The Cholesky factor L of a symmetric positive definite matrix A = L Lᵀ, kept current under
 // rank-one changes of A.
@@ -71,4 +71,4 @@ class CholeskyFactor {
   double log_determinant_ = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::linalg

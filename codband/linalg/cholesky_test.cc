@@ -10,7 +10,7 @@
 #include "codband/linalg/lanes.h"
 #include "codband/linalg/test_support.h"
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 Eigen::MatrixXd Product(const CholeskyFactor& factor) {
@@ -145,4 +145,4 @@ TEST(CholeskyFactorTest, LogDeterminantNeitherOverflowsNorVanishes) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::linalg

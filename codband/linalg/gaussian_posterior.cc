@@ -8,7 +8,7 @@
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
 
-namespace codband {
+namespace codband::linalg {
 
 GaussianPosterior::GaussianPosterior(const LinearPrior& prior)
     : prior_precision_(prior.dim()),
@@ -125,4 +125,4 @@ void GaussianPosterior::Load(ByteReader& in) {
   RefreshMean();
 }
 
-}  // namespace codband
+}  // namespace codband::linalg

@@ -11,7 +11,7 @@
 #include "codband/linalg/linear_prior.h"
 #include "codband/linalg/sufficient_stats.h"
 
-namespace codband {
+namespace codband::linalg {
 
 // What is known of the parameter θ of a linear model r = xᵀθ + noise, noise ~ N(0, σ²), from a set
 // of observations and the prior θ ~ N(m, P⁻¹), P diagonal (linear_prior.h): the Gaussian with
@@ -96,4 +96,4 @@ class GaussianPosterior {
   std::uint64_t guarded_downdates_ = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::linalg

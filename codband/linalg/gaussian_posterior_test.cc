@@ -6,7 +6,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/test_support.h"
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 void ExpectEqualsDense(const GaussianPosterior& posterior, const DenseModel& dense,
@@ -213,4 +213,4 @@ TEST(GaussianPosteriorTest, PriorThatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::linalg

@@ -9,7 +9,7 @@
 #include "codband/linalg/packed.h"
 #include "codband/linalg/vector_clones.h"
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 // Rows of a column at a time: as many sums as registers hold with room for the rest.
@@ -127,4 +127,4 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
   }
 }
 
-}  // namespace codband
+}  // namespace codband::linalg

@@ -8,7 +8,7 @@
 #include "codband/linalg/lanes.h"
 #include "codband/linalg/sufficient_stats.h"
 
-namespace codband {
+namespace codband::linalg {
 
 // The density of a whole set of observations D under linear Gaussian models whose parameter is
 // integrated out, from sufficient statistics alone:
@@ -47,4 +47,4 @@ class JointLikelihood {
   double explained_[kLanes] = {};
 };
 
-}  // namespace codband
+}  // namespace codband::linalg

@@ -8,7 +8,7 @@
 
 #include "codband/linalg/test_support.h"
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 constexpr double kNoiseVariance = 0.04;
@@ -138,4 +138,4 @@ TEST(JointLikelihoodTest, ModelWithNothingButTheDataIsThePriorWithoutIt) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::linalg

@@ -7,7 +7,7 @@
 #include "codband/linalg/packed.h"
 #include "codband/linalg/vector_clones.h"
 
-namespace codband {
+namespace codband::linalg {
 
 CODBAND_VECTOR_CLONES void AddOuter(double scale, std::span<const double> x, std::span<double> a) {
   const std::size_t dim = x.size();
@@ -31,4 +31,4 @@ void LogProduct::SplitOffPowersOfTwo() {
 
 double LogProduct::Log() const { return std::log(product_) + exponent_ * std::numbers::ln2; }
 
-}  // namespace codband
+}  // namespace codband::linalg

@@ -5,7 +5,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::linalg {
 
 // Small kernels with a fixed order of operations: the same bits whatever the width of the
 // processor's vectors. None allocates.
@@ -55,4 +55,4 @@ class LogProduct {
   int exponent_ = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::linalg

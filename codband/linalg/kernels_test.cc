@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 TEST(KernelsTest, DotAddsEveryElementOnce) {
@@ -53,4 +53,4 @@ TEST(KernelsTest, LogProductEqualsTheSumOfLogs) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::linalg

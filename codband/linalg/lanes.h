@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace codband {
+namespace codband::linalg {
 
 // Four numbers side by side, from four different problems of the same shape (four arms, four
 // models). Arithmetic is element by element, so each problem gets the bits it would get alone,
@@ -17,4 +17,4 @@ static_assert(alignof(Lanes) == alignof(double));
 inline Lanes* AsLanes(double* data) { return reinterpret_cast<Lanes*>(data); }
 inline const Lanes* AsLanes(const double* data) { return reinterpret_cast<const Lanes*>(data); }
 
-}  // namespace codband
+}  // namespace codband::linalg

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace codband {
+namespace codband::linalg {
 
 // What is believed of a linear model r = xᵀθ + noise before any observation: every θ_i by itself
 // N(mean_i, 1/precision_i), and noise ~ N(0, noise_variance).
@@ -23,4 +23,4 @@ struct LinearPrior {
   }
 };
 
-}  // namespace codband
+}  // namespace codband::linalg

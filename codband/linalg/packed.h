@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace codband {
+namespace codband::linalg {
 
 // Symmetric and triangular matrices are stored packed: the lower triangle, column by column.
 // Column j holds the rows j..dim-1 next to each other, so that every inner loop runs over
@@ -18,4 +18,4 @@ inline constexpr std::size_t PackedColumn(std::size_t dim, std::size_t j) {
   return j * (2 * dim - j + 1) / 2;
 }
 
-}  // namespace codband
+}  // namespace codband::linalg

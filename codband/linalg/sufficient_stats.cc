@@ -6,7 +6,7 @@
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
 
-namespace codband {
+namespace codband::linalg {
 
 SufficientStats::SufficientStats(std::size_t dim) : dim_(dim), sums_(PackedSize(dim) + dim) {
   CODBAND_CHECK(dim > 0 && dim <= kMaxDimension);
@@ -106,4 +106,4 @@ void CompactStats::Load(ByteReader& in) {
   in.Floats("sums", sums_);
 }
 
-}  // namespace codband
+}  // namespace codband::linalg

@@ -7,7 +7,7 @@
 
 #include "codband/base/bytes.h"
 
-namespace codband {
+namespace codband::linalg {
 
 // All that a linear model with Gaussian noise needs to know of a set of observations (x, r):
 //   S = Σ x xᵀ (packed),  c = Σ r x,  q = Σ r²,  m = how many.
@@ -80,4 +80,4 @@ class CompactStats {
   std::uint64_t m_ = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::linalg

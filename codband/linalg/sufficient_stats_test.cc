@@ -5,7 +5,7 @@
 
 #include "codband/linalg/test_support.h"
 
-namespace codband {
+namespace codband::linalg {
 namespace {
 
 std::string Bytes(const auto& stats) {
@@ -116,4 +116,4 @@ TEST(CompactStatsTest, SaveLoadIsExactInTheBytesItSays) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::linalg

@@ -13,7 +13,7 @@
 #include "codband/linalg/packed.h"
 #include "codband/linalg/sufficient_stats.h"
 
-namespace codband {
+namespace codband::linalg {
 
 using Observation = std::pair<std::vector<double>, double>;
 
@@ -96,4 +96,4 @@ inline double RelativeError(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) 
   return (a - b).cwiseAbs().maxCoeff() / std::max(1e-300, b.cwiseAbs().maxCoeff());
 }
 
-}  // namespace codband
+}  // namespace codband::linalg

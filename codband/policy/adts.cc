@@ -36,19 +36,19 @@ double Quadratic(std::span<const double> S, std::span<const double> v) {
 }
 
 struct User {
-  User(const GaussianPosterior& prior, const AdTsOptions& options)
+  User(const linalg::GaussianPosterior& prior, const AdTsOptions& options)
       : posterior(prior),
-        blocks(2 * options.window, SufficientStats(prior.dim())),
+        blocks(2 * options.window, linalg::SufficientStats(prior.dim())),
         block(prior.dim()),
         step(options.step) {
     distances.reserve(kMostDistances);
   }
 
-  GaussianPosterior posterior;  // of the current period
-  std::vector<SufficientStats>
-      blocks;              // two windows of blocks, of which the last `filled` are set,
-  std::size_t filled = 0;  // oldest first
-  SufficientStats block;   // the one being filled
+  linalg::GaussianPosterior posterior;  // of the current period
+  std::vector<linalg::SufficientStats>
+      blocks;                     // two windows of blocks, of which the last `filled` are set,
+  std::size_t filled = 0;         // oldest first
+  linalg::SufficientStats block;  // the one being filled
   std::vector<double> distances;
   std::uint32_t restarts = 0;
   std::size_t step;
@@ -87,7 +87,7 @@ struct User {
     restarts = in.U32("number of restarts");
     posterior.Load(in);
     block.Load(in);
-    filled = in.Count("number of blocks", SufficientStats::SavedBytes(posterior.dim()));
+    filled = in.Count("number of blocks", linalg::SufficientStats::SavedBytes(posterior.dim()));
     if (block.m() >= step || filled > blocks.size()) {
       in.Fail("number of blocks",
               fmt::format("is {} and {} observations, expected at most {} of {}", filled, block.m(),
@@ -164,20 +164,20 @@ class AdTs final : public Policy {
     return {.change_detected = true};
   }
 
-  void Fit(std::span<const SufficientStats> window, GaussianPosterior& fit) {
+  void Fit(std::span<const linalg::SufficientStats> window, linalg::GaussianPosterior& fit) {
     sum_.Clear();
-    for (const SufficientStats& block : window) sum_.Add(block);
+    for (const linalg::SufficientStats& block : window) sum_.Add(block);
     fit.Clear();
     fit.Add(sum_);
   }
 
   AdTsOptions options_;
-  GaussianPosterior prior_;
+  linalg::GaussianPosterior prior_;
   UserTable<User> users_;
   // Scratch of DoLearn.
-  SufficientStats sum_;
-  GaussianPosterior before_;
-  GaussianPosterior after_;
+  linalg::SufficientStats sum_;
+  linalg::GaussianPosterior before_;
+  linalg::GaussianPosterior after_;
   std::vector<double> series_;
 };
 
@@ -192,8 +192,9 @@ ParamInfo Whole(std::string name, std::string help, double max, std::size_t defa
 
 }  // namespace
 
-double AdTsDistance(const GaussianPosterior& before, const GaussianPosterior& after) {
-  std::array<double, kMaxDimension> buffer{};
+double AdTsDistance(const linalg::GaussianPosterior& before,
+                    const linalg::GaussianPosterior& after) {
+  std::array<double, linalg::kMaxDimension> buffer{};
   const std::span<double> difference(buffer.data(), before.dim());
   double squares = 0;
   for (std::size_t i = 0; i < difference.size(); ++i) {

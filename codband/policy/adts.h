@@ -53,7 +53,8 @@ std::unique_ptr<Policy> MakeAdTs(const ParamValues& params, const PolicyContext&
 
 // The distance between the fits of two sets of observations, (m1 - m2)ᵀ ½(A1 + A2) (m1 - m2).
 // Precondition: of the same dimension and prior, noise variance 1.
-double AdTsDistance(const GaussianPosterior& before, const GaussianPosterior& after);
+double AdTsDistance(const linalg::GaussianPosterior& before,
+                    const linalg::GaussianPosterior& after);
 
 // The CUSUM range of the series. `mean` is that of the series.
 double CusumRange(std::span<const double> series, double mean);

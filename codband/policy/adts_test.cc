@@ -51,8 +51,8 @@ double DenseDistance(std::span<const Observation> before, std::span<const Observ
   return (m1 - m2).transpose() * (0.5 * (A1 + A2)) * (m1 - m2);
 }
 
-GaussianPosterior FitOf(std::span<const Observation> data) {
-  GaussianPosterior fit(kDim, 0.7, 1);
+linalg::GaussianPosterior FitOf(std::span<const Observation> data) {
+  linalg::GaussianPosterior fit(kDim, 0.7, 1);
   for (const Observation& o : data) fit.Add(o.x, o.r);
   return fit;
 }

@@ -28,7 +28,7 @@ struct Component {
 
 struct User {
   UserId id;
-  GaussianPosterior ridge;  // of the user's own observations
+  linalg::GaussianPosterior ridge;  // of the user's own observations
   Component* component;
   std::size_t cursor;  // the next user to be compared with
 };
@@ -206,7 +206,7 @@ class Club final : public Policy {
   }
 
   void RefreshEstimate(std::size_t at) {
-    const GaussianPosterior& ridge = users_[at].ridge;
+    const linalg::GaussianPosterior& ridge = users_[at].ridge;
     std::ranges::copy(ridge.mean(), means_.begin() + static_cast<std::ptrdiff_t>(at * dim()));
     bounds_[at] = options_.alpha2 * EstimateSpread(ridge.stats().m());
   }
@@ -245,7 +245,8 @@ class Club final : public Policy {
     users_.clear();
     index_.clear();
     graph_ = {};
-    const std::size_t count = in.Count("number of users", GaussianPosterior::SavedBytes(dim()));
+    const std::size_t count =
+        in.Count("number of users", linalg::GaussianPosterior::SavedBytes(dim()));
     for (std::size_t i = 0; i < count && in.ok(); ++i) {
       const UserId id = in.U64("user");
       const auto component = components_.find(in.U64("component of a user"));
@@ -295,8 +296,8 @@ class Club final : public Policy {
   }
 
   ClubOptions options_;
-  GaussianPosterior prior_;
-  GaussianPosterior total_;  // of all observations
+  linalg::GaussianPosterior prior_;
+  linalg::GaussianPosterior total_;  // of all observations
   std::map<ModelId, Component> components_;
   ModelId next_component_ = 0;
   std::vector<User> users_;  // in the order of coming: the vertices of the graph
@@ -305,7 +306,7 @@ class Club final : public Policy {
   // The estimate θ̂ and the bound CB of each user, next to each other for TestEdges.
   std::vector<double> means_;
   std::vector<double> bounds_;
-  SufficientStats moved_;  // scratch
+  linalg::SufficientStats moved_;  // scratch
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ class PlainClub {
     const UserId i = decision.user;
     if (!users_.contains(i)) {
       for (const auto& [j, other] : users_) edges_.insert(std::minmax(i, j));
-      users_.emplace(i, GaussianPosterior(kDim, options_.lambda, 1));
+      users_.emplace(i, linalg::GaussianPosterior(kDim, options_.lambda, 1));
     }
     users_.at(i).Add(decision.features, reward);
     for (const auto& [j, other] : users_) {
@@ -100,8 +100,8 @@ class PlainClub {
     return components;
   }
 
-  GaussianPosterior ModelOf(UserId user) const {
-    GaussianPosterior model(kDim, options_.lambda, 1);
+  linalg::GaussianPosterior ModelOf(UserId user) const {
+    linalg::GaussianPosterior model(kDim, options_.lambda, 1);
     if (!users_.contains(user)) {
       for (const auto& [other, posterior] : users_) model.Add(posterior.stats());
     } else {
@@ -131,7 +131,7 @@ class PlainClub {
   }
 
   ClubOptions options_;
-  std::map<UserId, GaussianPosterior> users_;
+  std::map<UserId, linalg::GaussianPosterior> users_;
   std::set<std::pair<UserId, UserId>> edges_;
 };
 
@@ -158,7 +158,7 @@ void CompareWithPlainClub(std::size_t users, std::size_t steps) {
     const bool is_new = !plain.users().contains(visit.user);
     joined_while_split += is_new && policy->model_count() > 1;
     EXPECT_EQ(decision.model == kNoModel, is_new);
-    const GaussianPosterior model = plain.ModelOf(visit.user);
+    const linalg::GaussianPosterior model = plain.ModelOf(visit.user);
     double mean = 0;
     for (std::size_t k = 0; k < kDim; ++k) mean += decision.features[k] * model.mean()[k];
     ASSERT_NEAR(decision.mean, mean, 1e-9) << "at " << t;
@@ -242,7 +242,7 @@ TEST(ClubTest, ForgetEqualsNeverHavingSeenTheUser) {
       if (t % 20 == 0) {
         ASSERT_EQ(Partition(*policy, without.users()), without.Components());
       }
-      const GaussianPosterior model = without.ModelOf(visit.user);
+      const linalg::GaussianPosterior model = without.ModelOf(visit.user);
       const Decision now = policy->Choose(visit.user, {visit.arms, kDim}, {1, t});
       ASSERT_NEAR(now.width, std::sqrt(model.Variance(now.features)), 1e-9);
     }
@@ -268,7 +268,7 @@ TEST(ClubTest, AUserOfAnotherScaleLeavesNoRounding) {
   }
   ASSERT_EQ(policy->model_count(), 1);
   EXPECT_TRUE(policy->Forget(77));
-  const GaussianPosterior model = without.ModelOf(0);
+  const linalg::GaussianPosterior model = without.ModelOf(0);
   for (const UserId user : {0, 1000}) {
     const Decision decision = policy->Choose(user, {VisitAt(0, 10).arms, kDim}, {});
     EXPECT_NEAR(decision.width, std::sqrt(model.Variance(decision.features)), 1e-9);

@@ -7,14 +7,15 @@ namespace codband {
 Contributions::Entry& Contributions::EntryFor(ModelId model) {
   const auto found = std::ranges::find(entries_, model, &Entry::model);
   if (found != entries_.end()) return *found;
-  return entries_.emplace_back(Entry{.model = model, .periods = 0, .stats = SufficientStats(dim_)});
+  return entries_.emplace_back(
+      Entry{.model = model, .periods = 0, .stats = linalg::SufficientStats(dim_)});
 }
 
 void Contributions::Add(ModelId model, std::span<const double> x, double r) {
   EntryFor(model).stats.Add(x, r);
 }
 
-void Contributions::AddPeriod(ModelId model, const SufficientStats& period) {
+void Contributions::AddPeriod(ModelId model, const linalg::SufficientStats& period) {
   Entry& entry = EntryFor(model);
   ++entry.periods;
   entry.stats.Add(period);
@@ -30,10 +31,11 @@ void Contributions::Save(ByteWriter& out) const {
 }
 
 void Contributions::Load(ByteReader& in) {
-  const std::size_t count = in.Count("number of contributions", SufficientStats::SavedBytes(dim_));
+  const std::size_t count =
+      in.Count("number of contributions", linalg::SufficientStats::SavedBytes(dim_));
   entries_.clear();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Entry& entry = entries_.emplace_back(Entry{0, 0, SufficientStats(dim_)});
+    Entry& entry = entries_.emplace_back(Entry{0, 0, linalg::SufficientStats(dim_)});
     entry.model = in.U64("model of a contribution");
     if (std::ranges::count(entries_, entry.model, &Entry::model) > 1) {
       in.Fail("model of a contribution", "appears twice");

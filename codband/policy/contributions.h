@@ -19,7 +19,7 @@ class Contributions {
   struct Entry {
     ModelId model;
     std::uint64_t periods;  // how many of the user's periods ended on this model
-    SufficientStats stats;
+    linalg::SufficientStats stats;
   };
 
   explicit Contributions(std::size_t dim) : dim_(dim) {}
@@ -30,7 +30,7 @@ class Contributions {
   void Add(ModelId model, std::span<const double> x, double r);
 
   // A whole period, closed while the user was on `model`.
-  void AddPeriod(ModelId model, const SufficientStats& period);
+  void AddPeriod(ModelId model, const linalg::SufficientStats& period);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

@@ -22,7 +22,7 @@ namespace {
 
 struct Slave {
   std::uint32_t born;  // the user's period when it was made
-  GaussianPosterior ridge;
+  linalg::GaussianPosterior ridge;
   FlagWindow badness;
 };
 
@@ -46,7 +46,7 @@ struct Slaves {
     const Slave fresh = all.front();
     changes = in.U32("number of changes");
     const std::size_t count =
-        in.Count("number of slaves", GaussianPosterior::SavedBytes(fresh.ridge.dim()));
+        in.Count("number of slaves", linalg::GaussianPosterior::SavedBytes(fresh.ridge.dim()));
     if (in.ok() && count == 0) in.Fail("number of slaves", "is 0, expected at least 1");
     for (std::size_t i = 0; i < count && in.ok(); ++i) {
       if (i > 0) all.push_back(fresh);
@@ -73,7 +73,7 @@ class DLinUcb final : public Policy {
                                            boost::math::erf_inv(1 - options.delta)),
         optimism_(std::sqrt(std::log(static_cast<double>(options.tau)))),
         fresh_{.born = 0,
-               .ridge = GaussianPosterior(dim, options.lambda, 1),
+               .ridge = linalg::GaussianPosterior(dim, options.lambda, 1),
                .badness = FlagWindow(options.tau)} {}
 
   bool Forget(UserId user) override { return users_.Erase(user); }
@@ -139,7 +139,7 @@ class DLinUcb final : public Policy {
   }
 
   void Show(Slave& slave, std::span<const double> x, double reward) const {
-    const double error = std::abs(Dot(x, slave.ridge.mean()) - reward);
+    const double error = std::abs(linalg::Dot(x, slave.ridge.mean()) - reward);
     const bool bad = error > epsilon_ &&  // spares the width where it does not matter
                      error > options_.alpha * std::sqrt(slave.ridge.Variance(x)) + epsilon_;
     if (!bad) slave.ridge.Add(x, reward);

@@ -7,9 +7,10 @@
 namespace codband {
 namespace {
 
-double Trace(const SufficientStats& stats) {
+double Trace(const linalg::SufficientStats& stats) {
   double trace = 0;
-  for (std::size_t j = 0; j < stats.dim(); ++j) trace += stats.S()[PackedColumn(stats.dim(), j)];
+  for (std::size_t j = 0; j < stats.dim(); ++j)
+    trace += stats.S()[linalg::PackedColumn(stats.dim(), j)];
   return trace;
 }
 
@@ -20,7 +21,7 @@ void GroupModel::Add(const GroupModel& other) {
   peak_ = std::max(peak_, other.peak_);
 }
 
-bool GroupModel::Remove(const SufficientStats& part) {
+bool GroupModel::Remove(const linalg::SufficientStats& part) {
   constexpr double kLeast = 1e-6;  // leaves ten digits
   const double before = Trace(posterior_.stats());
   const double peak = std::max(peak_, before);
@@ -30,19 +31,19 @@ bool GroupModel::Remove(const SufficientStats& part) {
   return true;
 }
 
-void GroupModel::Reset(const GaussianPosterior& posterior) {
+void GroupModel::Reset(const linalg::GaussianPosterior& posterior) {
   posterior_ = posterior;
   peak_ = 0;
 }
 
-void GroupModel::Reset(const SufficientStats& sum) {
+void GroupModel::Reset(const linalg::SufficientStats& sum) {
   posterior_.Clear();
   posterior_.Add(sum);
   peak_ = 0;
 }
 
 std::size_t GroupModel::SavedBytes(std::size_t dim) {
-  return GaussianPosterior::SavedBytes(dim) + sizeof(double);
+  return linalg::GaussianPosterior::SavedBytes(dim) + sizeof(double);
 }
 
 void GroupModel::Save(ByteWriter& out) const {

@@ -37,14 +37,15 @@ class LinearGroups : public Policy {
 
   void SaveState(ByteWriter& out) const final {
     out.U64(groups_.size());
-    for (const GaussianPosterior& group : groups_) group.Save(out);
+    for (const linalg::GaussianPosterior& group : groups_) group.Save(out);
     users_.Save(out);
   }
 
   void LoadState(ByteReader& in) final {
-    const std::size_t count = in.Count("number of groups", GaussianPosterior::SavedBytes(dim()));
+    const std::size_t count =
+        in.Count("number of groups", linalg::GaussianPosterior::SavedBytes(dim()));
     groups_.assign(count, prior_);
-    for (GaussianPosterior& group : groups_) group.Load(in);
+    for (linalg::GaussianPosterior& group : groups_) group.Load(in);
     users_.Load(in, [&] { return Contributions(dim()); });
     if (in.ok()) CheckLoadedState(in);
   }
@@ -71,7 +72,7 @@ class LinearGroups : public Policy {
   }
 
   // The rule that picks an arm, given the user's group.
-  virtual void ChooseIn(const GaussianPosterior& group, ArmsView arms,
+  virtual void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
                         Decision& decision) const = 0;
 
   void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const final {
@@ -95,8 +96,8 @@ class LinearGroups : public Policy {
   }
 
   const GroundTruth* truth_;
-  GaussianPosterior prior_;
-  std::vector<GaussianPosterior> groups_;
+  linalg::GaussianPosterior prior_;
+  std::vector<linalg::GaussianPosterior> groups_;
   UserTable<Contributions> users_;
 };
 
@@ -106,7 +107,8 @@ class UniformLinUcb final : public LinearGroups {
       : LinearGroups(dim, options.lambda, 1, nullptr), alpha_(options.alpha) {}
 
  private:
-  void ChooseIn(const GaussianPosterior& group, ArmsView arms, Decision& decision) const override {
+  void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                Decision& decision) const override {
     ChooseByUpperBound(group, alpha_, arms, decision);
   }
 
@@ -120,7 +122,8 @@ class OracleLinUcb final : public LinearGroups {
       : LinearGroups(dim, lambda, 1, truth), lambda_(lambda), delta1_(delta1), sigma_(sigma) {}
 
  private:
-  void ChooseIn(const GaussianPosterior& group, ArmsView arms, Decision& decision) const override {
+  void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                Decision& decision) const override {
     const auto d = static_cast<double>(dim());
     const auto n = static_cast<double>(group.stats().m());
     const double alpha =
@@ -140,7 +143,8 @@ class OracleGreedy final : public LinearGroups {
       : LinearGroups(dim, lambda, sigma * sigma, truth) {}
 
  private:
-  void ChooseIn(const GaussianPosterior& group, ArmsView arms, Decision& decision) const override {
+  void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                Decision& decision) const override {
     ChooseByParameter(group, group.mean(), arms, decision);
   }
 };

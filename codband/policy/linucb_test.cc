@@ -9,14 +9,14 @@ namespace codband {
 namespace {
 
 // Which arm LinUCB should take, from the formula and all observations of the user.
-std::size_t DenseUpperBoundArm(std::span<const Observation> history, double alpha, double lambda,
-                               ArmsView arms) {
-  DenseModel dense(arms.dim, lambda);
+std::size_t DenseUpperBoundArm(std::span<const linalg::Observation> history, double alpha,
+                               double lambda, ArmsView arms) {
+  linalg::DenseModel dense(arms.dim, lambda);
   dense.Add(history, 1);
   std::size_t best = 0;
   double best_score = -1e300;
   for (std::size_t i = 0; i < arms.count(); ++i) {
-    const Eigen::VectorXd x = ToEigen(arms.arm(i));
+    const Eigen::VectorXd x = linalg::ToEigen(arms.arm(i));
     const double score = x.dot(dense.mean()) + alpha * std::sqrt(x.dot(dense.covariance() * x));
     if (score > best_score) {
       best = i;
@@ -29,7 +29,7 @@ std::size_t DenseUpperBoundArm(std::span<const Observation> history, double alph
 TEST(LinUcbTest, EveryChoiceIsThatOfTheBatchRidgeSolution) {
   TestWorld world(3);
   const auto policy = MakeLinUcb(TestWorld::kDim, {.alpha = 0.6, .lambda = 0.1});
-  std::vector<std::vector<Observation>> history(TestWorld::kUsers);
+  std::vector<std::vector<linalg::Observation>> history(TestWorld::kUsers);
   for (int step = 0; step < 300; ++step) {
     const UserId user = world.step() % TestWorld::kUsers;
     const std::vector<double> arms = world.Arms();

@@ -60,7 +60,7 @@ class OracleFilter final : public Policy {
 
  private:
   void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
-    std::array<double, kMaxDimension> buffer{};
+    std::array<double, linalg::kMaxDimension> buffer{};
     const std::span<double> theta(buffer.data(), dim());
     const Beliefs* beliefs = users_.Find(user);
     const std::size_t known = beliefs == nullptr ? truth_.model_count() : beliefs->chances.size();
@@ -69,7 +69,7 @@ class OracleFilter final : public Policy {
     for (std::size_t k = 0; k < known; ++k) {
       const double chance =
           beliefs == nullptr ? 1 / static_cast<double>(known) : beliefs->chances[k];
-      Axpy(chance, truth_.parameter(k), theta);
+      linalg::Axpy(chance, truth_.parameter(k), theta);
       if (chance > top) {
         top = chance;
         likeliest = k;
@@ -77,7 +77,7 @@ class OracleFilter final : public Policy {
     }
     decision.arm = BestArm(theta, arms);
     decision.model = likeliest;
-    decision.mean = decision.score = Dot(arms.arm(decision.arm), theta);
+    decision.mean = decision.score = linalg::Dot(arms.arm(decision.arm), theta);
   }
 
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
@@ -95,12 +95,14 @@ class OracleFilter final : public Policy {
     // Densities relative to the best, so that not all of them vanish.
     double smallest = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < models; ++k) {
-      const double residual = (reward - Dot(decision.features, truth_.parameter(k))) / sigma_;
+      const double residual =
+          (reward - linalg::Dot(decision.features, truth_.parameter(k))) / sigma_;
       smallest = std::min(smallest, residual * residual);
     }
     double sum = 0;
     for (std::size_t k = 0; k < models; ++k) {
-      const double residual = (reward - Dot(decision.features, truth_.parameter(k))) / sigma_;
+      const double residual =
+          (reward - linalg::Dot(decision.features, truth_.parameter(k))) / sigma_;
       const double moved = (1 - hazard) * chances[k] + to_each * (1 - chances[k]);
       chances[k] = moved * std::exp(-0.5 * (residual * residual - smallest));
       sum += chances[k];

@@ -2,8 +2,8 @@
 
 namespace codband {
 
-const GaussianPosterior& PerUserLinear::PosteriorOf(UserId user) const {
-  const GaussianPosterior* posterior = users_.Find(user);
+const linalg::GaussianPosterior& PerUserLinear::PosteriorOf(UserId user) const {
+  const linalg::GaussianPosterior* posterior = users_.Find(user);
   return posterior == nullptr ? prior_ : *posterior;
 }
 

@@ -20,13 +20,13 @@ class PerUserLinear : public Policy {
   PerUserLinear(std::size_t dim, double prior_precision, double noise_variance)
       : Policy(dim), prior_(dim, prior_precision, noise_variance) {}
 
-  const GaussianPosterior& PosteriorOf(UserId user) const;
+  const linalg::GaussianPosterior& PosteriorOf(UserId user) const;
 
  private:
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) final;
 
-  GaussianPosterior prior_;
-  UserTable<GaussianPosterior> users_;
+  linalg::GaussianPosterior prior_;
+  UserTable<linalg::GaussianPosterior> users_;
 };
 
 }  // namespace codband

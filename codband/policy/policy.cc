@@ -37,7 +37,7 @@ void CheckArms(std::string_view function, std::size_t dim, ArmsView arms) {
     Reject(function, fmt::format("arms hold {} numbers, expected a multiple of {}",
                                  arms.features.size(), dim));
   }
-  if (!AllWithin(arms.features, kLargestNumber)) {
+  if (!linalg::AllWithin(arms.features, kLargestNumber)) {
     const std::size_t i = FirstOutside(arms.features);
     Reject(function, fmt::format("feature {} of arm {} is {}, {}", i % dim, i / dim,
                                  arms.features[i], kExpected));
@@ -147,7 +147,7 @@ LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key
     Reject("Learn", fmt::format("the decision has {} features, expected {}",
                                 decision.features.size(), dim_));
   }
-  if (!AllWithin(decision.features, kLargestNumber)) {
+  if (!linalg::AllWithin(decision.features, kLargestNumber)) {
     const std::size_t i = FirstOutside(decision.features);
     Reject("Learn",
            fmt::format("feature {} of the decision is {}, {}", i, decision.features[i], kExpected));

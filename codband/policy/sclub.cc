@@ -51,7 +51,7 @@ struct Cluster {
 };
 
 struct User {
-  GaussianPosterior ridge;  // of the user's own observations
+  linalg::GaussianPosterior ridge;  // of the user's own observations
   Cluster* cluster;
   std::uint32_t checked_phase = 0;  // the last phase in which the user was served
 };
@@ -78,7 +78,7 @@ class SClub final : public Policy {
     const User* found = users_.Find(user);
     if (found == nullptr) return false;
     Cluster& cluster = *found->cluster;
-    const SufficientStats& data = found->ridge.stats();
+    const linalg::SufficientStats& data = found->ridge.stats();
     served_ -= data.m();
     cluster.checked -= found->checked_phase == phase_;
     cluster.members.erase({data.m(), user});
@@ -243,11 +243,11 @@ class SClub final : public Policy {
 
   // Takes the data of a former member out of the cluster's. A user alone is exactly on the user's
   // own model.
-  void TakeOut(Cluster& cluster, const SufficientStats& data) {
+  void TakeOut(Cluster& cluster, const linalg::SufficientStats& data) {
     if (cluster.members.size() == 1) {
       cluster.model.Reset(users_.Find(cluster.members.begin()->user)->ridge);
     } else if (!cluster.model.Remove(data)) {
-      SufficientStats sum(dim());
+      linalg::SufficientStats sum(dim());
       for (const Member& member : cluster.members) sum.Add(users_.Find(member.user)->ridge.stats());
       cluster.model.Reset(sum);
     }
@@ -343,7 +343,8 @@ class SClub final : public Policy {
     in.Doubles("estimate at the start of the phase", cluster.phase_mean);
     cluster.phase_served = in.U64("observations at the start of the phase");
     cluster.cursor = in.U64("next cluster to compare with");
-    const std::size_t count = in.Count("number of members", GaussianPosterior::SavedBytes(dim()));
+    const std::size_t count =
+        in.Count("number of members", linalg::GaussianPosterior::SavedBytes(dim()));
     std::uint64_t served = 0;
     for (std::size_t i = 0; i < count && in.ok(); ++i) {
       const UserId id = in.U64("user");
@@ -362,7 +363,7 @@ class SClub final : public Policy {
   }
 
   SClubOptions options_;
-  GaussianPosterior prior_;
+  linalg::GaussianPosterior prior_;
   UserTable<User> users_;
   std::uint32_t phase_ = 0;
   std::uint64_t phase_left_ = 0;

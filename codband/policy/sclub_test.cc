@@ -77,7 +77,7 @@ class PlainSClub {
     ++t_;
     const UserId i = decision.user;
     if (!users_.contains(i)) {
-      users_.emplace(i, GaussianPosterior(kDim, options_.lambda, 1));
+      users_.emplace(i, linalg::GaussianPosterior(kDim, options_.lambda, 1));
       clusters_.at(0).members.insert(i);
     }
     users_.at(i).Add(decision.features, reward);
@@ -108,8 +108,8 @@ class PlainSClub {
     }
   }
 
-  GaussianPosterior ModelOf(const Cluster& cluster) const {
-    GaussianPosterior model(kDim, options_.lambda, 1);
+  linalg::GaussianPosterior ModelOf(const Cluster& cluster) const {
+    linalg::GaussianPosterior model(kDim, options_.lambda, 1);
     for (const UserId user : cluster.members) model.Add(users_.at(user).stats());
     return model;
   }
@@ -150,8 +150,8 @@ class PlainSClub {
         if (!checked_.contains(user)) return false;
       }
     }
-    const GaussianPosterior first = ModelOf(a);
-    const GaussianPosterior second = ModelOf(b);
+    const linalg::GaussianPosterior first = ModelOf(a);
+    const linalg::GaussianPosterior second = ModelOf(b);
     const auto T1 = static_cast<double>(first.stats().m());
     const auto T2 = static_cast<double>(second.stats().m());
     const auto t = static_cast<double>(t_);
@@ -162,13 +162,13 @@ class PlainSClub {
   }
 
   void Snapshot(Cluster& cluster) const {
-    const GaussianPosterior model = ModelOf(cluster);
+    const linalg::GaussianPosterior model = ModelOf(cluster);
     cluster.phase_mean.assign(model.mean().begin(), model.mean().end());
     cluster.phase_served = static_cast<double>(model.stats().m());
   }
 
   SClubOptions options_;
-  std::map<UserId, GaussianPosterior> users_;
+  std::map<UserId, linalg::GaussianPosterior> users_;
   std::map<ModelId, Cluster> clusters_;
   ModelId next_ = 1;
   std::size_t phase_ = 0;
@@ -201,7 +201,7 @@ TEST(SClubTest, ClustersEqualThoseOfAPlainImplementation) {
     const Decision decision = policy->Choose(visit.user, {visit.arms, kDim}, {1, t});
     const ModelId cluster = plain.ClusterOf(visit.user);
     ASSERT_EQ(decision.model, cluster) << "at " << t;
-    const GaussianPosterior model = plain.ModelOf(plain.clusters().at(cluster));
+    const linalg::GaussianPosterior model = plain.ModelOf(plain.clusters().at(cluster));
     double mean = 0;
     for (std::size_t k = 0; k < kDim; ++k) mean += decision.features[k] * model.mean()[k];
     ASSERT_NEAR(decision.mean, mean, 1e-9) << "at " << t;
@@ -292,7 +292,7 @@ TEST(SClubTest, WithFewChecksEveryPairStillGetsItsTurn) {
 TEST(SClubTest, ForgetTakesTheDataOut) {
   for (const double alpha_theta : {0.0, 0.7, 1e6}) {
     const auto policy = MakeSClub(kDim, {.alpha_theta = alpha_theta, .alpha_p = 10});
-    std::map<UserId, GaussianPosterior> data;
+    std::map<UserId, linalg::GaussianPosterior> data;
     for (std::size_t t = 0; t < 1500; ++t) {
       const Visit visit = VisitAt(t, 12);
       const Decision decision = policy->Choose(visit.user, {visit.arms, kDim}, {1, t});
@@ -304,14 +304,14 @@ TEST(SClubTest, ForgetTakesTheDataOut) {
       EXPECT_TRUE(policy->Forget(forgotten));
       EXPECT_FALSE(policy->Forget(forgotten));
       data.erase(forgotten);
-      std::map<ModelId, GaussianPosterior> models;
+      std::map<ModelId, linalg::GaussianPosterior> models;
       for (const auto& [user, posterior] : data) {
         models.try_emplace(ModelOf(*policy, user), kDim, 0.1, 1.0)
             .first->second.Add(posterior.stats());
       }
       for (const auto& [user, posterior] : data) {
         const Decision decision = policy->Choose(user, {std::vector<double>(kDim, 1), kDim}, {});
-        const GaussianPosterior& model = models.at(decision.model);
+        const linalg::GaussianPosterior& model = models.at(decision.model);
         EXPECT_NEAR(decision.width, std::sqrt(model.Variance(decision.features)), 1e-9);
       }
     }
@@ -328,7 +328,7 @@ TEST(SClubTest, ForgetTakesTheDataOut) {
 
 TEST(SClubTest, AUserOfAnotherScaleLeavesNoRounding) {
   const auto policy = MakeSClub(kDim, {.alpha_theta = 1e30, .alpha_p = 1e30});
-  GaussianPosterior others(kDim, 0.1, 1);
+  linalg::GaussianPosterior others(kDim, 0.1, 1);
   for (std::size_t t = 0; t < 200; ++t) {
     const Visit visit = VisitAt(t, 10);
     Decision decision{.user = visit.user,

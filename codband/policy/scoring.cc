@@ -10,7 +10,7 @@
 
 namespace codband {
 
-void ChooseByUpperBound(const GaussianPosterior& posterior, double alpha, ArmsView arms,
+void ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha, ArmsView arms,
                         Decision& decision) {
   constexpr std::size_t kChunk = 64;
   std::array<double, kChunk> variances;
@@ -20,7 +20,7 @@ void ChooseByUpperBound(const GaussianPosterior& posterior, double alpha, ArmsVi
     posterior.Variances(arms.features.subspan(first * arms.dim, count * arms.dim),
                         {variances.data(), count});
     for (std::size_t i = 0; i < count; ++i) {
-      const double mean = Dot(arms.arm(first + i), posterior.mean());
+      const double mean = linalg::Dot(arms.arm(first + i), posterior.mean());
       const double width = std::sqrt(variances[i]);
       const double score = mean + alpha * width;
       if (score > decision.score) {
@@ -37,7 +37,7 @@ std::uint32_t BestArm(std::span<const double> theta, ArmsView arms) {
   std::uint32_t best = 0;
   double best_score = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < arms.count(); ++i) {
-    const double score = Dot(arms.arm(i), theta);
+    const double score = linalg::Dot(arms.arm(i), theta);
     if (score > best_score) {
       best = static_cast<std::uint32_t>(i);
       best_score = score;
@@ -46,18 +46,18 @@ std::uint32_t BestArm(std::span<const double> theta, ArmsView arms) {
   return best;
 }
 
-void ChooseByParameter(const GaussianPosterior& posterior, std::span<const double> theta,
+void ChooseByParameter(const linalg::GaussianPosterior& posterior, std::span<const double> theta,
                        ArmsView arms, Decision& decision) {
   decision.arm = BestArm(theta, arms);
   const std::span<const double> x = arms.arm(decision.arm);
-  decision.score = Dot(x, theta);
-  decision.mean = Dot(x, posterior.mean());
+  decision.score = linalg::Dot(x, theta);
+  decision.mean = linalg::Dot(x, posterior.mean());
   decision.width = std::sqrt(posterior.Variance(x));
 }
 
-void ChooseByThompsonSampling(const GaussianPosterior& posterior, double scale,
+void ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
                               RandomStream& random, ArmsView arms, Decision& decision) {
-  std::array<double, kMaxDimension> buffer;
+  std::array<double, linalg::kMaxDimension> buffer;
   const std::span<double> theta(buffer.data(), arms.dim);
   posterior.Sample(random, scale, theta);
   ChooseByParameter(posterior, theta, arms, decision);

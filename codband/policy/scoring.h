@@ -12,16 +12,16 @@ namespace codband {
 // arms.dim == posterior.dim().
 
 // The largest upper confidence bound xᵀμ + alpha · sqrt(xᵀΛ⁻¹x). O(n d²).
-void ChooseByUpperBound(const GaussianPosterior& posterior, double alpha, ArmsView arms,
+void ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha, ArmsView arms,
                         Decision& decision);
 
 // The largest xᵀθ for a given θ, such as a draw or the mean; mean and width are the posterior's.
 // O(n d + d²).
-void ChooseByParameter(const GaussianPosterior& posterior, std::span<const double> theta,
+void ChooseByParameter(const linalg::GaussianPosterior& posterior, std::span<const double> theta,
                        ArmsView arms, Decision& decision);
 
 // The largest xᵀθ for θ ~ N(μ, scale² Λ⁻¹): Thompson sampling. O(n d + d²).
-void ChooseByThompsonSampling(const GaussianPosterior& posterior, double scale,
+void ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
                               RandomStream& random, ArmsView arms, Decision& decision);
 
 // Index of the arm with the largest xᵀθ.

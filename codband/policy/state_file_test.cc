@@ -79,7 +79,7 @@ TEST(StateFileTest, ContributionToAGroupThatDoesNotExistIsRefused) {
   // Taking the group out leaves users who gave to it.
   ByteWriter damaged;
   damaged.U64(0);
-  const std::size_t group_bytes = GaussianPosterior::SavedBytes(TestWorld::kDim);
+  const std::size_t group_bytes = linalg::GaussianPosterior::SavedBytes(TestWorld::kDim);
   const std::string bytes =
       damaged.bytes() + out.bytes().substr(sizeof(std::uint64_t) + group_bytes);
   ByteReader in(bytes);

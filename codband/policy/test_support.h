@@ -59,7 +59,8 @@ class TestWorld final : public GroundTruth {
   }
   double Reward(const Decision& decision) const {
     RandomStream random({seed_, step_}, 502);
-    return Dot(decision.features, parameter(model_of(decision.user))) + kNoise * random.Normal();
+    return linalg::Dot(decision.features, parameter(model_of(decision.user))) +
+           kNoise * random.Normal();
   }
 
   std::uint64_t step() const { return step_; }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codband/report/text.h"
+#include "codband/base/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 // Beyond this size a value is an accident, and differences of values could overflow.
@@ -142,4 +142,4 @@ std::vector<Tick> Axis::Ticks(int most) const {
   return ticks;
 }
 
-}  // namespace codband
+}  // namespace codband::report

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 
 enum class Scale { kLinear, kLog };
 
@@ -43,4 +43,4 @@ class Axis {
   double high_;
 };
 
-}  // namespace codband
+}  // namespace codband::report

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -124,4 +124,4 @@ TEST(AxisTest, DegenerateRangesStayUsable) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

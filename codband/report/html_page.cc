@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "codband/report/text.h"
+#include "codband/base/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr std::string_view kStyle = R"css(
@@ -83,4 +83,4 @@ std::string HtmlPage::ToHtml() const {
       title_, kStyle, body_);
 }
 
-}  // namespace codband
+}  // namespace codband::report

@@ -7,7 +7,7 @@
 
 #include "codband/report/table.h"
 
-namespace codband {
+namespace codband::report {
 
 // Builds one HTML file that needs nothing else: the style is inline, there is no script and no
 // link to the network. Light and dark after the reader's setting; wide tables and commands scroll
@@ -39,4 +39,4 @@ class HtmlPage {
   std::string body_;
 };
 
-}  // namespace codband
+}  // namespace codband::report

@@ -6,7 +6,7 @@
 #include "codband/report/strip_chart.h"
 #include "codband/report/test_support.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 TEST(HtmlPageTest, EscapesEverythingExceptTheFigure) {
@@ -67,4 +67,4 @@ TEST(HtmlPageTest, BodyIsWellFormedAndFitsNarrowScreens) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

@@ -7,11 +7,11 @@
 #include <iterator>
 #include <limits>
 
+#include "codband/base/text.h"
 #include "codband/report/axis.h"
 #include "codband/report/svg_parts.h"
-#include "codband/report/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kMarkHeight = 15;
@@ -146,4 +146,4 @@ std::string RenderSvg(const IntervalChart& chart) {
   return FinishSvg(bottom + kSvgMargin, chart.title, body);
 }
 
-}  // namespace codband
+}  // namespace codband::report

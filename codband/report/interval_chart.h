@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 
 // An estimate with up to two intervals.
 struct IntervalMark {
@@ -33,4 +33,4 @@ struct IntervalChart {
 // thread-safe.
 std::string RenderSvg(const IntervalChart& chart);
 
-}  // namespace codband
+}  // namespace codband::report

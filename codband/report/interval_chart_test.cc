@@ -8,7 +8,7 @@
 
 #include "codband/report/test_support.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -68,4 +68,4 @@ TEST(IntervalChartTest, DegenerateInputsStaySound) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

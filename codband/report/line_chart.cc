@@ -9,10 +9,10 @@
 #include <limits>
 #include <stdexcept>
 
+#include "codband/base/text.h"
 #include "codband/report/svg_parts.h"
-#include "codband/report/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kPlotHeight = 290;
@@ -291,4 +291,4 @@ std::string RenderSvg(const LineChart& chart) {
   return FinishSvg(bottom + kSvgMargin, chart.title, body);
 }
 
-}  // namespace codband
+}  // namespace codband::report

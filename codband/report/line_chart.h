@@ -5,7 +5,7 @@
 
 #include "codband/report/axis.h"
 
-namespace codband {
+namespace codband::report {
 
 enum class SeriesDraw { kLine, kMarkers, kLineAndMarkers };
 
@@ -45,4 +45,4 @@ struct LineChart {
 // Throws std::invalid_argument if the vectors of a series differ in length. Pure; thread-safe.
 std::string RenderSvg(const LineChart& chart);
 
-}  // namespace codband
+}  // namespace codband::report

@@ -11,7 +11,7 @@
 
 #include "codband/report/test_support.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -231,4 +231,4 @@ TEST(LineChartTest, RejectsVectorsOfDifferentLength) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

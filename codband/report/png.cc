@@ -11,9 +11,9 @@
 #include <cstdio>
 #include <system_error>
 
-#include "codband/report/text.h"
+#include "codband/base/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 std::string Reason(int error) { return std::generic_category().message(error); }
@@ -93,4 +93,4 @@ Status WritePng(const std::string& svg_path, const std::string& png_path) {
   return Status();
 }
 
-}  // namespace codband
+}  // namespace codband::report

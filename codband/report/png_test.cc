@@ -10,7 +10,7 @@
 #include "codband/base/file.h"
 #include "codband/report/line_chart.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ TEST_F(PngTest, OfABrokenChartFailsAndKeepsTheOldFile) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

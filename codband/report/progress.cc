@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "codband/base/clock.h"
-#include "codband/report/text.h"
+#include "codband/base/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
@@ -125,4 +125,4 @@ void Progress::Write(const std::string& text) {
   [[maybe_unused]] const ssize_t ignored = write(fd_, text.data(), text.size());
 }
 
-}  // namespace codband
+}  // namespace codband::report

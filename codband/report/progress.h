@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace codband {
+namespace codband::report {
 
 struct ProgressState {
   double done = 0;
@@ -61,4 +61,4 @@ class Progress {
   bool finished_ = false;
 };
 
-}  // namespace codband
+}  // namespace codband::report

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "codband/base/text.h"
 #include "codband/report/test_support.h"
-#include "codband/report/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 // Both ends of a pipe; the reading end never blocks.
@@ -138,4 +138,4 @@ TEST(ProgressTest, AddsUpWorkOfManyThreads) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

@@ -8,11 +8,11 @@
 #include <limits>
 #include <set>
 
+#include "codband/base/text.h"
 #include "codband/report/axis.h"
 #include "codband/report/svg_parts.h"
-#include "codband/report/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kTallestPlot = 480;
@@ -162,4 +162,4 @@ std::string RenderSvg(const StripChart& chart) {
   return FinishSvg(bottom + kSvgMargin, chart.title, body);
 }
 
-}  // namespace codband
+}  // namespace codband::report

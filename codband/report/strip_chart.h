@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 
 struct StripSegment {
   double begin = 0;
@@ -34,4 +34,4 @@ struct StripChart {
 // thread-safe.
 std::string RenderSvg(const StripChart& chart);
 
-}  // namespace codband
+}  // namespace codband::report

@@ -8,7 +8,7 @@
 
 #include "codband/report/test_support.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 StripChart Users(int users, int segments) {
@@ -106,4 +106,4 @@ TEST(StripChartTest, DegenerateInputsStaySound) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "codband/report/text.h"
+#include "codband/base/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kTitleSize = 16;
@@ -226,4 +226,4 @@ std::string FinishSvg(double height, std::string_view title, std::string_view bo
       Px(kSvgWidth), Px(std::ceil(height)), EscapeXml(OneLine(title)), kStyle, body);
 }
 
-}  // namespace codband
+}  // namespace codband::report

@@ -6,7 +6,7 @@
 
 #include "codband/report/axis.h"
 
-namespace codband {
+namespace codband::report {
 
 // The parts that all charts share: style sheet, palette, title, axes, legend. Internal to report/.
 // Functions append SVG elements to `out`; lengths are in user units of a picture kSvgWidth wide.
@@ -65,4 +65,4 @@ double DrawLegend(std::string* out, double top, const std::vector<LegendEntry>& 
 // The complete document: root element, style sheet, background, `body`.
 std::string FinishSvg(double height, std::string_view title, std::string_view body);
 
-}  // namespace codband
+}  // namespace codband::report

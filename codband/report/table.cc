@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "codband/report/text.h"
+#include "codband/base/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 using Grid = std::vector<std::vector<std::string>>;
@@ -159,4 +159,4 @@ std::string ReportTable::ToHtml() const {
   return out + "</tbody>\n</table>\n";
 }
 
-}  // namespace codband
+}  // namespace codband::report

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 
 enum class Align { kLeft, kRight };
 
@@ -51,4 +51,4 @@ class ReportTable {
   std::set<std::pair<std::size_t, std::size_t>> emphasised_;
 };
 
-}  // namespace codband
+}  // namespace codband::report

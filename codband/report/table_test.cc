@@ -6,7 +6,7 @@
 
 #include "codband/report/test_support.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 ReportTable Sample() {
@@ -82,4 +82,4 @@ TEST(TableTest, WithoutRowsStillHasItsHead) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

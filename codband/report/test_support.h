@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 
 // What the tests of charts and pages need to read markup. For tests only.
 
@@ -113,4 +113,4 @@ inline std::vector<std::pair<double, double>> PathPoints(const std::string& path
   return out;
 }
 
-}  // namespace codband
+}  // namespace codband::report

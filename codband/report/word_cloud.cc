@@ -8,10 +8,10 @@
 #include <numbers>
 #include <optional>
 
+#include "codband/base/text.h"
 #include "codband/report/svg_parts.h"
-#include "codband/report/text.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 constexpr double kSmallestFont = 9;
@@ -179,4 +179,4 @@ std::string RenderSvg(const std::string& title, std::span<const WordCloud> cloud
   return FinishSvg(top + kRowHeight * rows, title, body);
 }
 
-}  // namespace codband
+}  // namespace codband::report

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace codband {
+namespace codband::report {
 
 struct CloudWord {
   std::string text = {};
@@ -41,4 +41,4 @@ struct WordCloud {
 // give the same bytes. Pure; thread-safe.
 std::string RenderSvg(const std::string& title, std::span<const WordCloud> clouds);
 
-}  // namespace codband
+}  // namespace codband::report

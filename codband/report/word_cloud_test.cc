@@ -10,7 +10,7 @@
 
 #include "codband/report/test_support.h"
 
-namespace codband {
+namespace codband::report {
 namespace {
 
 // Words of any length, alphabet and weight.
@@ -138,4 +138,4 @@ TEST(WordCloudTest, PictureHoldsEveryWordOnceAndEscaped) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::report

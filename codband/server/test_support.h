@@ -16,12 +16,12 @@
 
 #include "codband/engine/engine.h"
 
-namespace codband {
+namespace codband::server {
 
 // An engine in memory that learns nothing, for tests of the server: rankings are by position, with
 // numbers of full length. Like the real one it completes calls from a thread of its own, many at a
 // time. Some ids make it misbehave: see Rank.
-class FakeEngine final : public Engine {
+class FakeEngine final : public engine::Engine {
  public:
   static constexpr std::size_t kDim = 4;
 
@@ -60,7 +60,7 @@ class FakeEngine final : public Engine {
     const std::lock_guard lock(mutex_);
     last_error_ = std::move(error);
   }
-  RankRequest last_request() const {
+  engine::RankRequest last_request() const {
     const std::lock_guard lock(mutex_);
     return last_request_;
   }
@@ -69,7 +69,8 @@ class FakeEngine final : public Engine {
   // The user "busy" gets kUnavailable, "disk" a full disk, "broken" another error of the disk,
   // "corrupt" kCorruption, "bad" kInvalidArgument, "throw" an exception; "now" an answer before the
   // call returns.
-  void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
+  void Rank(engine::RankRequest request,
+            const std::function<void(const engine::RankReply&)>& ranked,
             Done<Status> done) override {
     ++calls_;
     if (request.user == "throw") throw std::runtime_error("the engine is broken");
@@ -78,22 +79,23 @@ class FakeEngine final : public Engine {
       const std::lock_guard lock(mutex_);
       last_request_ = request;
     }
-    const Result<RankReply> reply = MakeReply(std::move(request));
+    const Result<engine::RankReply> reply = MakeReply(std::move(request));
     if (reply.ok()) ranked(reply.value());
     if (now) return done(reply.status());
     Later([status = reply.status(), done = std::move(done)] { done(status); });
   }
-  void Reward(std::string event_id, double /*value*/, Done<Result<RewardReply>> done) override {
+  void Reward(std::string event_id, double /*value*/,
+              Done<Result<engine::RewardReply>> done) override {
     ++calls_;
-    RewardReply reply;
+    engine::RewardReply reply;
     {
       const std::lock_guard lock(mutex_);
       if (event_id == "late") {
-        reply.outcome = RewardOutcome::kLate;
+        reply.outcome = engine::RewardOutcome::kLate;
       } else if (event_id == "unknown") {
-        reply.outcome = RewardOutcome::kUnknown;
+        reply.outcome = engine::RewardOutcome::kUnknown;
       } else if (!rewarded_.insert(event_id).second) {
-        reply.outcome = RewardOutcome::kDuplicate;
+        reply.outcome = engine::RewardOutcome::kDuplicate;
       } else {
         reply.sequence = rewarded_.size();
       }
@@ -106,11 +108,11 @@ class FakeEngine final : public Engine {
         event_id == "unknown" ? Status::NotFound("there is no such event") : Status();
     Later([status, done = std::move(done)] { done(status); });
   }
-  void PutItems(std::vector<Item> items, Done<Status> done) override {
+  void PutItems(std::vector<engine::Item> items, Done<Status> done) override {
     ++calls_;
     {
       const std::lock_guard lock(mutex_);
-      for (Item& item : items) {
+      for (engine::Item& item : items) {
         std::string id = item.id;
         items_.insert_or_assign(std::move(id), std::move(item));
       }
@@ -126,7 +128,7 @@ class FakeEngine final : public Engine {
     }
     Later([status, done = std::move(done)] { done(status); });
   }
-  Result<Item> GetItem(const std::string& id) const override {
+  Result<engine::Item> GetItem(const std::string& id) const override {
     const std::lock_guard lock(mutex_);
     const auto found = items_.find(id);
     if (found == items_.end()) return Status::NotFound("there is no item '" + id + "'");
@@ -138,33 +140,35 @@ class FakeEngine final : public Engine {
         user == "nobody" ? Status::NotFound("there is no user 'nobody'") : Status();
     Later([status, done = std::move(done)] { done(status); });
   }
-  Result<UserReport> GetUser(const std::string& user) override {
+  Result<engine::UserReport> GetUser(const std::string& user) override {
     if (user == "nobody") return Status::NotFound("there is no user 'nobody'");
-    return UserReport{.user = user,
-                      .model = 2,
-                      .model_chance = 0.75,
-                      .since_ms = 1'562'500'800'123,
-                      .observations = 40,
-                      .period_observations = 12,
-                      .changes = {{user, 1'562'500'800'123, 1, 2}}};
+    return engine::UserReport{.user = user,
+                              .model = 2,
+                              .model_chance = 0.75,
+                              .since_ms = 1'562'500'800'123,
+                              .observations = 40,
+                              .period_observations = 12,
+                              .changes = {{user, 1'562'500'800'123, 1, 2}}};
   }
-  Status VisitUsers(const std::function<bool(const UserReport&)>& /*visit*/) override { return {}; }
-  std::vector<ModelReport> Models(std::size_t top) override {
+  Status VisitUsers(const std::function<bool(const engine::UserReport&)>& /*visit*/) override {
+    return {};
+  }
+  std::vector<engine::ModelReport> Models(std::size_t top) override {
     return {MakeModel(0, top), MakeModel(1, top)};
   }
-  Result<ModelReport> GetModel(ModelId id, std::size_t top) override {
+  Result<engine::ModelReport> GetModel(ModelId id, std::size_t top) override {
     if (id > 1) return Status::NotFound("there is no model " + std::to_string(id));
     return MakeModel(id, top);
   }
-  std::vector<Change> RecentChanges(std::size_t most) override {
-    std::vector<Change> changes = {{"<b>eve</b>", 1'562'500'800'123, 0, 1},
-                                   {"adam", 1'562'500'700'000, kNoModel, 0}};
+  std::vector<engine::Change> RecentChanges(std::size_t most) override {
+    std::vector<engine::Change> changes = {{"<b>eve</b>", 1'562'500'800'123, 0, 1},
+                                           {"adam", 1'562'500'700'000, kNoModel, 0}};
     changes.resize(std::min(most, changes.size()));
     return changes;
   }
-  EngineStats Stats() override {
+  engine::EngineStats Stats() override {
     const std::lock_guard lock(mutex_);
-    EngineStats stats;
+    engine::EngineStats stats;
     stats.policy = "codband";
     stats.dim = kDim;
     stats.ranks = calls_;
@@ -188,8 +192,8 @@ class FakeEngine final : public Engine {
   Status Check() override { return {}; }
 
  private:
-  static ModelReport MakeModel(ModelId id, std::size_t top) {
-    ModelReport model;
+  static engine::ModelReport MakeModel(ModelId id, std::size_t top) {
+    engine::ModelReport model;
     model.id = id;
     model.popularity = 0.5;
     model.users = 2;
@@ -203,14 +207,14 @@ class FakeEngine final : public Engine {
     return model;
   }
 
-  static Result<RankReply> MakeReply(RankRequest request) {
+  static Result<engine::RankReply> MakeReply(engine::RankRequest request) {
     if (request.user == "busy") return Status(StatusCode::kUnavailable, "the queue is full");
     if (request.user == "disk") return Status::IoError("data/log: No space left on device");
     if (request.user == "broken") return Status::IoError("data/log: Input/output error");
     if (request.user == "corrupt") return Status::Corruption("user record ends early");
     if (request.user == "bad")
       return Status::InvalidArgument("actions[1]: is not in the catalogue");
-    RankReply reply;
+    engine::RankReply reply;
     reply.event_id = request.event_id.empty() ? "made-up" : std::move(request.event_id);
     reply.model = request.user == "new" ? kNoModel : 3;
     const double count = static_cast<double>(request.candidates.size());
@@ -221,11 +225,11 @@ class FakeEngine final : public Engine {
     }
     if (!reply.ranking.empty()) reply.reward_action_id = reply.ranking.front().id;
     if (request.explain) {
-      reply.explanation = Explanation{.contributions = {{"genre=rock", 0.5}},
-                                      .intercept = 0.1,
-                                      .group_users = 4,
-                                      .group_observations = 40,
-                                      .last_change_ms = 1'562'500'800'123};
+      reply.explanation = engine::Explanation{.contributions = {{"genre=rock", 0.5}},
+                                              .intercept = 0.1,
+                                              .group_users = 4,
+                                              .group_observations = 40,
+                                              .last_change_ms = 1'562'500'800'123};
     }
     return reply;
   }
@@ -254,9 +258,9 @@ class FakeEngine final : public Engine {
   std::condition_variable wake_;
   std::condition_variable changed_;
   std::vector<std::function<void()>> completions_;
-  std::map<std::string, Item> items_;
+  std::map<std::string, engine::Item> items_;
   std::set<std::string> rewarded_;
-  RankRequest last_request_;
+  engine::RankRequest last_request_;
   std::string last_error_;
   std::atomic<std::uint64_t> calls_ = 0;
   bool held_ = false;
@@ -264,4 +268,4 @@ class FakeEngine final : public Engine {
   std::thread thread_;
 };
 
-}  // namespace codband
+}  // namespace codband::server

@@ -8,7 +8,7 @@
 #include "codband/policy/ground_truth.h"
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::sim {
 
 // One visit: a user comes and arms are on offer. What each of them would bring is drawn before a
 // policy chooses, so that all policies meet the same luck.
@@ -44,4 +44,4 @@ class Environment : public GroundTruth {
   virtual void MakeVisit(std::size_t slot, Visit& visit) const = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::sim

@@ -5,7 +5,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 template <typename T>
@@ -85,4 +85,4 @@ ClusterMetrics CompareClusters(std::span<const ModelId> models, std::span<const 
           .same_truth = PairsOfEqual(std::vector<ModelId>(truth.begin(), truth.end()))};
 }
 
-}  // namespace codband
+}  // namespace codband::sim

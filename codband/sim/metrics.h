@@ -8,7 +8,7 @@
 
 #include "codband/policy/policy.h"
 
-namespace codband {
+namespace codband::sim {
 
 // How well changes of users were noticed. For each true change the first alarm before the user's
 // next change detects it; its delay is in visits of the user, 0 if it came with the first reward
@@ -64,4 +64,4 @@ struct ClusterMetrics {
 // One moment: for each user the policy's model and the true one. O(users log users).
 ClusterMetrics CompareClusters(std::span<const ModelId> models, std::span<const ModelId> truth);
 
-}  // namespace codband
+}  // namespace codband::sim

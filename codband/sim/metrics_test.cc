@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 TEST(ChangeTrackerTest, FirstAlarmAfterAChangeDetectsItAndOthersAreFalse) {
@@ -58,4 +58,4 @@ TEST(ClusterMetricsTest, WithoutPairsThereIsNoPrecision) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::sim

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 // A count beyond this has a chance below 1e-11 at the largest mean, 3.
@@ -88,4 +88,4 @@ double RewardModel::deviation() const {
   return kRatingScale * noise_;
 }
 
-}  // namespace codband
+}  // namespace codband::sim

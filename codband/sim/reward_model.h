@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace codband {
+namespace codband::sim {
 
 // What an arm brings to a user whom it fits with v = xᵀθ, from -1 to 1 for features and parameters
 // of norm 1. Policies are told nothing about the kind.
@@ -51,4 +51,4 @@ class RewardModel {
   double noise_;
 };
 
-}  // namespace codband
+}  // namespace codband::sim

@@ -8,7 +8,7 @@
 
 #include "codband/base/random.h"
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 constexpr double kFits[] = {-1, -0.6, -0.1, 0, 0.05, 0.3, 0.8, 1};
@@ -112,4 +112,4 @@ TEST(RewardModelTest, EveryKindIsFoundByItsName) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::sim

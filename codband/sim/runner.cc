@@ -9,7 +9,7 @@
 #include "codband/base/parallel.h"
 #include "codband/policy/registry.h"
 
-namespace codband {
+namespace codband::sim {
 
 std::vector<std::size_t> CheckpointRounds(std::size_t rounds, std::size_t checkpoints) {
   const std::size_t count = std::clamp<std::size_t>(checkpoints, 1, rounds);
@@ -228,4 +228,4 @@ Result<Comparison> Compare(const MakeEnvironment& make_environment, const Runner
   return std::move(comparisons.value().front());
 }
 
-}  // namespace codband
+}  // namespace codband::sim

@@ -13,7 +13,7 @@
 #include "codband/sim/environment.h"
 #include "codband/sim/metrics.h"
 
-namespace codband {
+namespace codband::sim {
 
 // What one policy did in one environment.
 struct RunResult {
@@ -105,4 +105,4 @@ Result<Comparison> Compare(const MakeEnvironment& make_environment, const Runner
 Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kinds,
                                            const RunnerOptions& options);
 
-}  // namespace codband
+}  // namespace codband::sim

@@ -8,7 +8,7 @@
 #include "codband/sim/summary.h"
 #include "codband/sim/synthetic.h"
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 const SyntheticOptions kSmall{.users = 8,
@@ -164,4 +164,4 @@ TEST(RunnerTest, FewRoundsGiveFewCheckpoints) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::sim

@@ -5,7 +5,7 @@
 
 #include "codband/base/check.h"
 
-namespace codband {
+namespace codband::sim {
 
 MeanAndSd Spread(std::span<const double> values) {
   CODBAND_CHECK(!values.empty());
@@ -55,4 +55,4 @@ RunSummary Summarise(const PolicyResults& policy) {
   return summary;
 }
 
-}  // namespace codband
+}  // namespace codband::sim

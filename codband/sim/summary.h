@@ -7,7 +7,7 @@
 #include "codband/sim/metrics.h"
 #include "codband/sim/runner.h"
 
-namespace codband {
+namespace codband::sim {
 
 struct MeanAndSd {
   double mean = 0;
@@ -52,4 +52,4 @@ struct RunSummary {
 // Precondition: at least one run, all with the same checkpoints.
 RunSummary Summarise(const PolicyResults& policy);
 
-}  // namespace codband
+}  // namespace codband::sim

@@ -10,7 +10,7 @@
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 // What the environment draws random numbers for; far from the purposes of policies, which may use
@@ -44,7 +44,7 @@ constexpr std::size_t kMostArms = 10'000;
 constexpr std::size_t kMostNumbers = 1'000'000'000;
 
 void Normalise(std::span<double> v) {
-  const double norm = std::sqrt(Dot(v, v));
+  const double norm = std::sqrt(linalg::Dot(v, v));
   for (double& value : v) value /= norm;
 }
 
@@ -57,7 +57,7 @@ double Distance(std::span<const double> a, std::span<const double> b) {
 // The point at `share` of the way from a to b, both of norm 1, on the sphere.
 void Interpolate(std::span<const double> a, std::span<const double> b, double share,
                  std::span<double> out) {
-  const double angle = std::acos(std::clamp(Dot(a, b), -1.0, 1.0));
+  const double angle = std::acos(std::clamp(linalg::Dot(a, b), -1.0, 1.0));
   const double sine = std::sin(angle);
   // No way to go, or (opposite points) no shortest one: a jump to the nearer end.
   if (sine < 1e-9) {
@@ -154,7 +154,7 @@ class Synthetic final : public Environment {
           std::span(arm_pool_).subspan(chosen[i] * options_.dim, options_.dim);
       std::ranges::copy(features,
                         visit.arms.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
-      const double fit = Dot(features, parameter);
+      const double fit = linalg::Dot(features, parameter);
       visit.means[i] = rewards_.Mean(fit);
       visit.rewards[i] = rewards_.Reward(fit, luck);
     }
@@ -240,7 +240,7 @@ class Synthetic final : public Environment {
     random.FillNormal(out);
     Normalise(out);
     if (!options_.separation) return;
-    Axpy(-Dot(out, common_direction_), common_direction_, out);
+    linalg::Axpy(-linalg::Dot(out, common_direction_), common_direction_, out);
     Normalise(out);
     const double sine = *options_.separation / std::numbers::sqrt2;
     const double cosine = std::sqrt(1 - sine * sine);
@@ -373,4 +373,4 @@ Result<std::unique_ptr<Environment>> MakeSynthetic(const SyntheticOptions& optio
   return std::unique_ptr<Environment>(std::move(environment));
 }
 
-}  // namespace codband
+}  // namespace codband::sim

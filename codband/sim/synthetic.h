@@ -8,7 +8,7 @@
 #include "codband/sim/environment.h"
 #include "codband/sim/reward_model.h"
 
-namespace codband {
+namespace codband::sim {
 
 // How users come to a new parameter when they change (1 to 3: the paper's §4.1).
 enum class Setting {
@@ -71,4 +71,4 @@ struct SyntheticOptions {
 Result<std::unique_ptr<Environment>> MakeSynthetic(const SyntheticOptions& options,
                                                    std::uint64_t seed);
 
-}  // namespace codband
+}  // namespace codband::sim

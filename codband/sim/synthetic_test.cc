@@ -9,7 +9,7 @@
 
 #include "codband/linalg/kernels.h"
 
-namespace codband {
+namespace codband::sim {
 namespace {
 
 std::unique_ptr<Environment> Make(const SyntheticOptions& options, std::uint64_t seed = 1) {
@@ -17,14 +17,14 @@ std::unique_ptr<Environment> Make(const SyntheticOptions& options, std::uint64_t
 }
 
 double Distance(std::span<const double> a, std::span<const double> b) {
-  return std::sqrt(Dot(a, a) + Dot(b, b) - 2 * Dot(a, b));
+  return std::sqrt(linalg::Dot(a, a) + linalg::Dot(b, b) - 2 * linalg::Dot(a, b));
 }
 
 TEST(SyntheticTest, ParametersHaveNormOneAndKeepTheirDistance) {
   const auto environment = Make({.models = 100, .dim = 25});
   for (std::size_t k = 0; k < 100; ++k) {
     const auto parameter = environment->parameter(k);
-    EXPECT_NEAR(Dot(parameter, parameter), 1, 1e-12);
+    EXPECT_NEAR(linalg::Dot(parameter, parameter), 1, 1e-12);
     for (std::size_t other = 0; other < k; ++other) {
       EXPECT_GE(Distance(parameter, environment->parameter(other)), 0.85);
     }
@@ -40,8 +40,9 @@ TEST(SyntheticTest, VisitOffersDifferentUnitArmsWithTheirTrueMeans) {
   std::set<std::vector<double>> different;
   for (std::size_t i = 0; i < 10; ++i) {
     const std::span<const double> arm = std::span(visit.arms).subspan(i * 25, 25);
-    EXPECT_NEAR(Dot(arm, arm), 1, 1e-12);
-    EXPECT_DOUBLE_EQ(visit.means[i], Dot(arm, environment->parameter(environment->model_of(2))));
+    EXPECT_NEAR(linalg::Dot(arm, arm), 1, 1e-12);
+    EXPECT_DOUBLE_EQ(visit.means[i],
+                     linalg::Dot(arm, environment->parameter(environment->model_of(2))));
     different.emplace(arm.begin(), arm.end());
   }
   EXPECT_EQ(different.size(), 10U);
@@ -228,7 +229,7 @@ TEST(SyntheticTest, DriftTurnsTheParameterALittleEveryRoundToThatOfAnotherModel)
     for (UserId user = 0; user < options.users; ++user) {
       environment->MakeVisit(user, visit);
       const auto theta = Solve(visit);
-      EXPECT_NEAR(Dot(theta, theta), 1, 1e-9);
+      EXPECT_NEAR(linalg::Dot(theta, theta), 1, 1e-9);
       const double to_model = Distance(theta, environment->parameter(environment->model_of(user)));
       if (round == 0) {
         EXPECT_NEAR(to_model, 0, 1e-7);
@@ -287,7 +288,7 @@ TEST(SyntheticTest, NovelParametersAreNewToEverybody) {
   std::set<std::vector<double>> different;
   for (std::size_t k = 0; k < environment->model_count(); ++k) {
     const auto parameter = environment->parameter(k);
-    EXPECT_NEAR(Dot(parameter, parameter), 1, 1e-12);
+    EXPECT_NEAR(linalg::Dot(parameter, parameter), 1, 1e-12);
     different.emplace(parameter.begin(), parameter.end());
   }
   EXPECT_EQ(different.size(), 3 + changes);
@@ -299,7 +300,7 @@ TEST(SyntheticTest, ParametersAreAboutTheirSeparationApart) {
     double sum = 0;
     for (std::size_t k = 0; k < 20; ++k) {
       const auto parameter = environment->parameter(k);
-      EXPECT_NEAR(Dot(parameter, parameter), 1, 1e-12);
+      EXPECT_NEAR(linalg::Dot(parameter, parameter), 1, 1e-12);
       for (std::size_t other = 0; other < k; ++other) {
         const double distance = Distance(parameter, environment->parameter(other));
         EXPECT_GE(distance, 0.75 * separation);
@@ -393,4 +394,4 @@ TEST(SyntheticTest, BadOptionsAreNamedWithTheirValueAndWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::sim

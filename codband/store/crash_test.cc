@@ -18,7 +18,7 @@
 #include "codband/base/random.h"
 #include "codband/store/test_support.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 using Content = std::map<std::string, std::string>;
@@ -136,4 +136,4 @@ TEST_F(CrashTest, AStoreThatWasBeingMadeCanBeMade) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::store

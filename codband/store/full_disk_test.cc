@@ -24,7 +24,7 @@
 #include "codband/base/random.h"
 #include "codband/store/test_support.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 using Content = std::map<std::string, std::string>;
@@ -260,4 +260,4 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::store

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-namespace codband {
+namespace codband::store {
 
 // Many may pass at a time, or one alone. Who is in may enter again, as a visitor of a scan does
 // that calls the store; who waits to be alone is not passed by newcomers.
@@ -70,4 +70,4 @@ class Gate {
   mutable std::atomic<bool> waiting_ = false;
 };
 
-}  // namespace codband
+}  // namespace codband::store

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 TEST(GateTest, WhoIsInMayEnterAgainWhileAnotherWaitsToBeAlone) {
@@ -64,4 +64,4 @@ TEST(GateTest, WhoIsAloneIsAlone) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::store

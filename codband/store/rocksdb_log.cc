@@ -18,7 +18,7 @@
 
 #include "codband/base/parse.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 constexpr std::size_t kBlockBytes = 32 << 10;
@@ -253,4 +253,4 @@ std::uint64_t LogBytes(const std::filesystem::path& rocksdb_directory) {
   return bytes;
 }
 
-}  // namespace codband
+}  // namespace codband::store

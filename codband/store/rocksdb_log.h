@@ -6,7 +6,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::store {
 
 // Looks at RocksDB's write-ahead logs from outside, because RocksDB takes damage in the middle of a
 // log for its end (kPointInTimeRecovery), or a torn end for damage (kTolerateCorruptedTailRecords).
@@ -27,4 +27,4 @@ Status CutLogs(const std::filesystem::path& rocksdb_directory, std::uint64_t las
 // Bytes of all logs.
 std::uint64_t LogBytes(const std::filesystem::path& rocksdb_directory);
 
-}  // namespace codband
+}  // namespace codband::store

@@ -15,7 +15,7 @@
 #include "codband/base/random.h"
 #include "codband/store/test_support.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ TEST_F(RocksDbLogTest, CutLogsLeavesADamagedLogAlone) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::store

@@ -13,7 +13,7 @@
 #include <string>
 #include <system_error>
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 constexpr std::size_t kMaxBytes = 2 << 20;
@@ -59,4 +59,4 @@ void RocksDbMessages::Logv(const char* format, std::va_list arguments) {
   if (written > 0) bytes_ += static_cast<std::size_t>(written);
 }
 
-}  // namespace codband
+}  // namespace codband::store

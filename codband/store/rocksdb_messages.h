@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-namespace codband {
+namespace codband::store {
 
 // RocksDB's messages to those who look for the reason of something: in `directory`/LOG, and once
 // that has 2 MB, in LOG.old. What cannot be written is left out: RocksDB's own logger ends the
@@ -31,4 +31,4 @@ class RocksDbMessages final : public rocksdb::Logger {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::store

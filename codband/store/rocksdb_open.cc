@@ -13,7 +13,7 @@
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_messages.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLay
   return database;
 }
 
-}  // namespace codband
+}  // namespace codband::store

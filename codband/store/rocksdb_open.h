@@ -16,7 +16,7 @@
 #include "codband/store/rocksdb_store.h"
 #include "codband/store/rocksdb_tables.h"
 
-namespace codband {
+namespace codband::store {
 
 // Notes why RocksDB has stopped, and keeps it from going on by itself, see RocksDbStore::Recover.
 // All functions may be called from any thread.
@@ -91,4 +91,4 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const std::filesystem::path& path,
                                           const RocksDbLayout& layout,
                                           const RocksDbOptions& options);
 
-}  // namespace codband
+}  // namespace codband::store

@@ -18,7 +18,7 @@
 #include "codband/base/file.h"
 #include "codband/store/test_support.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -246,4 +246,4 @@ TEST_F(RocksDbOpenTest, ReadOnlyRepairsNothing) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::store

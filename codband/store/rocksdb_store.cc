@@ -26,7 +26,7 @@
 #include "codband/store/rocksdb_open.h"
 #include "codband/store/rocksdb_tables.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -390,4 +390,4 @@ Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
       path, std::move(layout), options.read_only, std::move(database).value()));
 }
 
-}  // namespace codband
+}  // namespace codband::store

@@ -6,7 +6,7 @@
 
 #include "codband/store/store.h"
 
-namespace codband {
+namespace codband::store {
 
 struct RocksDbOptions {
   bool create = true;      // make the directory and the tables if they are not there
@@ -23,4 +23,4 @@ struct RocksDbOptions {
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const std::filesystem::path& directory,
                                                 const RocksDbOptions& options = {});
 
-}  // namespace codband
+}  // namespace codband::store

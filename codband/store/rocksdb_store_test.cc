@@ -22,7 +22,7 @@
 #include "codband/base/random.h"
 #include "codband/store/test_support.h"
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -445,4 +445,4 @@ TEST_F(RocksDbStoreTest, ManyThreadsDoEverythingAtOnce) {
 }
 
 }  // namespace
-}  // namespace codband
+}  // namespace codband::store

@@ -16,7 +16,7 @@ extern "C" const char* __tsan_default_suppressions();  // NOLINT(bugprone-reserv
 extern "C" const char* __tsan_default_suppressions() { return "race:librocksdb.so\n"; }
 #endif
 
-namespace codband {
+namespace codband::store {
 namespace {
 
 constexpr std::array<const char*, kTableCount> kTableNames = {
@@ -118,4 +118,4 @@ RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_b
   return layout;
 }
 
-}  // namespace codband
+}  // namespace codband::store

@@ -11,7 +11,7 @@
 
 #include "codband/store/store.h"
 
-namespace codband {
+namespace codband::store {
 
 // How the tables are laid out in RocksDB: one column family a table, all within one budget of
 // memory. RocksDB's own column family "default" stays empty.
@@ -28,4 +28,4 @@ const char* TableName(Table table);
 // files: of all tables together.
 RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_buffer_bytes);
 
-}  // namespace codband
+}  // namespace codband::store

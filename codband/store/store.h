@@ -12,7 +12,7 @@
 
 #include "codband/base/status.h"
 
-namespace codband {
+namespace codband::store {
 
 // The tables of a data directory. Keys are bytes and ordered bytewise. Numbers are part of the
 // format: append, never renumber.
@@ -100,4 +100,4 @@ class Store {
   virtual StoreStats Stats() const = 0;
 };
 
-}  // namespace codband
+}  // namespace codband::store

@@ -16,7 +16,7 @@
 #include "codband/store/rocksdb_store.h"
 #include "codband/store/store.h"
 
-namespace codband {
+namespace codband::store {
 
 // A test with a directory of its own.
 class StoreTest : public testing::Test {
@@ -85,4 +85,4 @@ inline std::map<std::string, std::string> All(const Store& store, Table table,
   return content;
 }
 
-}  // namespace codband
+}  // namespace codband::store

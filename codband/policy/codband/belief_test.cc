@@ -10,8 +10,9 @@ namespace codband {
 namespace {
 
 ModelPool PoolOf(std::size_t models) {
-  ModelPool pool(LinearPrior::Isotropic(1, 1, 1));
-  for (std::size_t k = 0; k < models; ++k) pool.AddPeriods(pool.Create(), 1, SufficientStats(1));
+  ModelPool pool(linalg::LinearPrior::Isotropic(1, 1, 1));
+  for (std::size_t k = 0; k < models; ++k)
+    pool.AddPeriods(pool.Create(), 1, linalg::SufficientStats(1));
   return pool;
 }
 
@@ -96,13 +97,13 @@ TEST(BeliefTest, ChancesAddUpToOneWhateverIsLeftOfThePool) {
   belief.Assign(pool, std::vector<double>{0.5, 0.2, 0.2, 0.1});
   EXPECT_NEAR(Sum(Expanded(belief, pool, {1, 1, 1, 1})), 1, 1e-6);
   // Everything is listed, one of them goes: nobody else is there to take over its chance.
-  pool.RemovePeriods(pool.model(0).id, 1, SufficientStats(1));
+  pool.RemovePeriods(pool.model(0).id, 1, linalg::SufficientStats(1));
   std::vector<double> chances = Expanded(belief, pool, {1, 1, 1});
   EXPECT_NEAR(chances[0], 0.4, 1e-6);
   EXPECT_NEAR(chances[1], 0.4, 1e-6);
   EXPECT_NEAR(chances[2], 0.2, 1e-6);
   // A model that came later inherits it.
-  pool.AddPeriods(pool.Create(), 1, SufficientStats(1));
+  pool.AddPeriods(pool.Create(), 1, linalg::SufficientStats(1));
   chances = Expanded(belief, pool, {1, 1, 1, 1});
   EXPECT_NEAR(chances[0], 0.2, 1e-6);
   EXPECT_NEAR(chances[2], 0.5, 1e-6);

@@ -9,9 +9,9 @@
 
 namespace codband {
 
-double LogPredictive(const GaussianPosterior& model, const RewardNoise& noise,
+double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
                      std::span<const double> x, double r) {
-  const double mean = Dot(x, model.mean());
+  const double mean = linalg::Dot(x, model.mean());
   const double variance = noise.clicks() ? 1 : model.noise_variance() + model.Variance(x);
   return noise.LogDensity(r, mean, variance);
 }
@@ -25,7 +25,7 @@ ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), cap
 
 // With rows newest first, the leading j × j block of the Gram matrix belongs to the newest j, so
 // that a row of the factor gives the density of one more observation given the newer ones.
-void ChangeFilter::ScoreFresh(const GaussianPosterior& prior, const RewardNoise& noise,
+void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
                               const ChangeWindow& window, std::span<const double> x, double r) {
   double sum = 0;
   for (std::size_t i = 0; i < fresh_.size(); ++i) {
@@ -36,16 +36,16 @@ void ChangeFilter::ScoreFresh(const GaussianPosterior& prior, const RewardNoise&
       window.ReadFeatures(i - 1, row);
     }
     const double reward = i == 0 ? r : window.reward(i - 1);
-    const double residual = reward - Dot(row, prior.mean());
+    const double residual = reward - linalg::Dot(row, prior.mean());
     // Scaled by the prior's deviations once, so that Gram entries are plain products.
     for (std::size_t f = 0; f < dim_; ++f) row[f] /= std::sqrt(prior.prior_precision()[f]);
     double* const lower = factor_.data() + i * capacity_;
-    double variance = Dot(row, row) + prior.noise_variance();
+    double variance = linalg::Dot(row, row) + prior.noise_variance();
     double expected = 0;  // of the residual, given the newer ones
     for (std::size_t j = 0; j < i; ++j) {
       const std::span<const double> newer = std::span(features_).subspan(j * dim_, dim_);
       const double* const other = factor_.data() + j * capacity_;
-      double value = Dot(row, newer);
+      double value = linalg::Dot(row, newer);
       for (std::size_t k = 0; k < j; ++k) value -= lower[k] * other[k];
       lower[j] = value / other[j];
       variance -= lower[j] * lower[j];

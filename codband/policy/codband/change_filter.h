@@ -43,7 +43,7 @@ class ChangeFilter {
   std::span<const double> fresh_log_densities() const { return fresh_; }
 
  private:
-  void ScoreFresh(const GaussianPosterior& prior, const RewardNoise& noise,
+  void ScoreFresh(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
                   const ChangeWindow& window, std::span<const double> x, double r);
 
   std::size_t dim_;
@@ -59,7 +59,7 @@ class ChangeFilter {
 };
 
 // ln p(r | x, model): what the model, as it is, expects.
-double LogPredictive(const GaussianPosterior& model, const RewardNoise& noise,
+double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
                      std::span<const double> x, double r);
 
 }  // namespace codband

@@ -31,17 +31,17 @@ struct DenseRun {
   Eigen::VectorXd residual;
   Eigen::VectorXd rewards;
 
-  DenseRun(const LinearPrior& prior, std::span<const Observation> run) {
+  DenseRun(const linalg::LinearPrior& prior, std::span<const linalg::Observation> run) {
     const auto m = static_cast<Eigen::Index>(run.size());
     Eigen::MatrixXd X(m, static_cast<Eigen::Index>(prior.dim()));
     rewards.resize(m);
     for (Eigen::Index i = 0; i < m; ++i) {
-      X.row(i) = ToEigen(run[static_cast<std::size_t>(i)].first);
+      X.row(i) = linalg::ToEigen(run[static_cast<std::size_t>(i)].first);
       rewards(i) = run[static_cast<std::size_t>(i)].second;
     }
     covariance = prior.noise_variance * Eigen::MatrixXd::Identity(m, m) +
-                 X * ToEigen(prior.precision).cwiseInverse().asDiagonal() * X.transpose();
-    residual = rewards - X * ToEigen(prior.mean);
+                 X * linalg::ToEigen(prior.precision).cwiseInverse().asDiagonal() * X.transpose();
+    residual = rewards - X * linalg::ToEigen(prior.mean);
   }
 
   double LogDensity() const {
@@ -72,32 +72,32 @@ struct DenseRun {
 class ChangeFilterTest : public testing::Test {
  protected:
   explicit ChangeFilterTest(std::size_t models = 3)
-      : prior_(RandomPrior(3, kDim, kNoiseVariance)), pool_(prior_) {
+      : prior_(linalg::RandomPrior(3, kDim, kNoiseVariance)), pool_(prior_) {
     for (std::size_t k = 0; k < models; ++k) {
       pool_.AddPeriods(pool_.Create(), 1,
-                       StatsOf(kDim, RandomObservations(20 + k, 6 + 3 * k, kDim)));
+                       linalg::StatsOf(kDim, linalg::RandomObservations(20 + k, 6 + 3 * k, kDim)));
     }
   }
 
   // ln p(r | model k) densely.
-  double LogPredictiveOf(std::size_t k, const Observation& observation, bool clicks) const {
-    DenseModel dense(prior_);
-    dense.Add(RandomObservations(20 + k, 6 + 3 * k, kDim), kNoiseVariance);
-    const Eigen::VectorXd x = ToEigen(observation.first);
+  double LogPredictiveOf(std::size_t k, const linalg::Observation& observation, bool clicks) const {
+    linalg::DenseModel dense(prior_);
+    dense.Add(linalg::RandomObservations(20 + k, 6 + 3 * k, kDim), kNoiseVariance);
+    const Eigen::VectorXd x = linalg::ToEigen(observation.first);
     const double mean = x.dot(dense.mean());
     return clicks ? Bernoulli(observation.second, mean)
                   : LogNormal(observation.second, mean,
                               kNoiseVariance + x.dot(dense.covariance() * x));
   }
 
-  double LogRun(std::span<const Observation> run, bool clicks) const {
+  double LogRun(std::span<const linalg::Observation> run, bool clicks) const {
     const DenseRun dense(prior_, run);
     return clicks ? dense.LogClicks() : dense.LogDensity();
   }
 
   // Features as the window can hold them.
-  static std::vector<Observation> Data(std::uint64_t seed, std::size_t count, bool clicks) {
-    std::vector<Observation> data = RandomObservations(seed, count, kDim);
+  static std::vector<linalg::Observation> Data(std::uint64_t seed, std::size_t count, bool clicks) {
+    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, count, kDim);
     for (auto& [x, r] : data) {
       RoundFeatures(x);
       if (clicks) r = r > 0 ? 1 : 0;
@@ -105,7 +105,7 @@ class ChangeFilterTest : public testing::Test {
     return data;
   }
 
-  LinearPrior prior_;
+  linalg::LinearPrior prior_;
   ModelPool pool_;
   const std::vector<double> weights_ = {0.4, 0.3, 0.1, 0.2};
 };
@@ -115,7 +115,7 @@ class ChangeFilterTest : public testing::Test {
 // anywhere, stays on a model with 1 - h, and on a fresh taste.
 struct Histories {
   std::span<const double> weights;
-  std::span<const Observation> data;
+  std::span<const linalg::Observation> data;
   std::vector<std::vector<double>> of_model;  // p(observation t | model k)
   std::vector<std::vector<double>> of_run;    // p(observations s..t | a fresh taste began at s)
   std::vector<double> mass = {};              // of each model and of a fresh taste at the end
@@ -143,7 +143,7 @@ TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
     RewardNoise noise;
     noise.set_clicks(clicks);
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
-      const std::vector<Observation> data = Data(seed, kLength, clicks);
+      const std::vector<linalg::Observation> data = Data(seed, kLength, clicks);
       Histories histories{.weights = weights_, .data = data, .of_model = {}, .of_run = {}};
       for (std::size_t t = 0; t < kLength; ++t) {
         std::vector<double>& densities = histories.of_model.emplace_back();
@@ -186,7 +186,7 @@ TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
 
 TEST_F(ChangeFilterTest, FreshTasteIsScoredAsAGaussianOfAllItsRewards) {
   constexpr std::size_t kWindow = 5;
-  const std::vector<Observation> data = Data(7, 12, false);
+  const std::vector<linalg::Observation> data = Data(7, 12, false);
   RewardNoise noise;
   noise.set_clicks(false);
   ChangeFilter filter(kDim, kWindow);
@@ -207,7 +207,7 @@ TEST_F(ChangeFilterTest, FreshTasteIsScoredAsAGaussianOfAllItsRewards) {
 
 TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshTasteCertainBeyondTheNoise) {
   // Sixty times the same arm: but for the noise its Gram matrix has rank one.
-  prior_ = LinearPrior::Isotropic(kDim, 1e-8, 1e-6);
+  prior_ = linalg::LinearPrior::Isotropic(kDim, 1e-8, 1e-6);
   pool_.SetPrior(prior_);
   RewardNoise noise;
   noise.set_clicks(false);
@@ -225,17 +225,18 @@ TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshTasteCertainBeyondTheNoi
 TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshTasteIsFoundWithinTheWindow) {
   // Two models that know their tastes.
   const std::vector<std::vector<double>> tastes = {{2, 0, 0}, {0, 2, 0}};
-  ModelPool pool(LinearPrior::Isotropic(kDim, 0.1, 0.04));
+  ModelPool pool(linalg::LinearPrior::Isotropic(kDim, 0.1, 0.04));
   RandomStream random({4, 4}, 4);
   const auto observe = [&](std::span<const double> taste) {
-    Observation observation{RandomVector(random, kDim), 0};
+    linalg::Observation observation{linalg::RandomVector(random, kDim), 0};
     RoundFeatures(observation.first);
-    observation.second = ToEigen(observation.first).dot(ToEigen(taste)) + 0.2 * random.Normal();
+    observation.second =
+        linalg::ToEigen(observation.first).dot(linalg::ToEigen(taste)) + 0.2 * random.Normal();
     return observation;
   };
   for (const auto& taste : tastes) {
     const ModelId id = pool.Create();
-    pool.AddPeriods(id, 1, SufficientStats(kDim));
+    pool.AddPeriods(id, 1, linalg::SufficientStats(kDim));
     for (int i = 0; i < 200; ++i) {
       const auto [x, r] = observe(taste);
       pool.Observe(id, x, r);
@@ -263,7 +264,7 @@ TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshTasteIsFoundWithinTheWindow) {
 }
 
 TEST_F(ChangeFilterTest, PredictiveIsTheModelsOwn) {
-  const Observation observation = Data(2, 1, true)[0];
+  const linalg::Observation observation = Data(2, 1, true)[0];
   for (const bool clicks : {false, true}) {
     RewardNoise noise;
     noise.set_clicks(clicks);

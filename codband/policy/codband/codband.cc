@@ -30,9 +30,9 @@ RecencyClock StartClock(const CoDBandOptions& options) {
 
 }  // namespace
 
-LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options) {
-  return LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0), options.lambda,
-                                options.sigma * options.sigma);
+linalg::LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options) {
+  return linalg::LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0), options.lambda,
+                                        options.sigma * options.sigma);
 }
 
 CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
@@ -59,13 +59,13 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
 
 UserRecord CoDBand::NewUser() const {
   UserRecord user{
-      .current = {.data = SufficientStats(inner_dim())},
+      .current = {.data = linalg::SufficientStats(inner_dim())},
       .window = ChangeWindow(inner_dim(), bayes() ? options_.window : 0),
   };
   const bool product = options_.likelihood == LikelihoodKind::kProduct;
   if (options_.detector == DetectorKind::kWindow || product) {
     user.current.paper = std::make_unique<PaperRecord>(PaperRecord{
-        .own_regression = GaussianPosterior(inner_dim(), options_.window_detector.ridge, 1),
+        .own_regression = linalg::GaussianPosterior(inner_dim(), options_.window_detector.ridge, 1),
         .recent = RecentObservations(inner_dim(), product ? options_.memory : 0),
         .badness = FlagWindow(options_.window_detector.tau)});
   }
@@ -248,12 +248,13 @@ void CoDBand::ContinueTrial(UserRecord& user, std::span<const double> x, double 
 
 // Counts only where it is known which model the user is on, and where it is more than the user's.
 void CoDBand::WeighDeparture(UserRecord& user, std::span<const double> x, double reward) {
-  const SufficientStats& data = user.current.data;
+  const linalg::SufficientStats& data = user.current.data;
   if (data.m() == 0 || user.belief.size() == 0 || user.belief.chance(0) < kSure ||
       user.belief.model(0) != user.current.model) {
     return;
   }
-  const GaussianPosterior& model = pool_.model(pool_.IndexOf(user.current.model).value()).posterior;
+  const linalg::GaussianPosterior& model =
+      pool_.model(pool_.IndexOf(user.current.model).value()).posterior;
   if (2 * data.m() > model.stats().m()) return;
   const DepartureEvidence evidence = DepartureEvidence::Of(model, data, dim(), x, reward);
   user.departure_evidence.Add(evidence);
@@ -292,7 +293,7 @@ double CoDBand::LikelihoodTrust() const {
   double clicks = 0;
   double observations = 0;
   for (std::size_t k = 0; k < pool_.size(); ++k) {
-    const SufficientStats& stats = pool_.model(k).posterior.stats();
+    const linalg::SufficientStats& stats = pool_.model(k).posterior.stats();
     clicks += stats.q();
     observations += static_cast<double>(stats.m());
   }
@@ -373,7 +374,7 @@ bool CoDBand::FollowBelief(UserRecord& user) {
     period.data.Remove(values, reward);
     rounded_.Add(values, reward);
   }
-  const SufficientStats moved = rounded_;
+  const linalg::SufficientStats moved = rounded_;
   pool_.AddPeriods(to, 1, moved);  // first: closing may drop a model that nobody is on
   ClosePeriod(user);
   period.data = moved;
@@ -437,7 +438,7 @@ bool CoDBand::WholePeriodMoved(const UserRecord& user, const PoolModel& target, 
     before_.Remove(x, user.window.reward(age));
     reduced_.Remove(x, user.window.reward(age));
   }
-  const std::array<JointLikelihood::Model, 2> models = {
+  const std::array<linalg::JointLikelihood::Model, 2> models = {
       {{.posterior = &target.posterior, .contains_data = false},
        {.posterior = &reduced_, .contains_data = true}}};
   std::array<double, 2> densities;

@@ -70,16 +70,17 @@ std::span<const double> CoDBand::DepartureFrom(std::size_t k, const UserRecord& 
 
 void CoDBand::ParameterOn(const Outlook& outlook, std::size_t k, std::span<double> mean) const {
   std::ranges::copy(Posterior(k).mean(), mean.begin());
-  if (k == outlook.own) Axpy(1, outlook.departure, mean.first(outlook.departure.size()));
+  if (k == outlook.own) linalg::Axpy(1, outlook.departure, mean.first(outlook.departure.size()));
 }
 
 void CoDBand::MeanParameter(const Outlook& outlook, std::span<double> mean) const {
   std::ranges::fill(mean, 0.0);
   for (std::size_t k = 0; k < outlook.chances.size(); ++k) {
-    if (outlook.chances[k] > 0) Axpy(outlook.chances[k], Posterior(k).mean(), mean);
+    if (outlook.chances[k] > 0) linalg::Axpy(outlook.chances[k], Posterior(k).mean(), mean);
   }
   const std::size_t departing = outlook.departure.size();
-  if (departing > 0) Axpy(outlook.chances[outlook.own], outlook.departure, mean.first(departing));
+  if (departing > 0)
+    linalg::Axpy(outlook.chances[outlook.own], outlook.departure, mean.first(departing));
 }
 
 // θ is the mean over all that the user may be on, or where the arms call for exploration a draw:
@@ -91,8 +92,8 @@ void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decis
                      StreamFor(key, DrawPurpose::kExplore).Uniform() < outlook.draw_chance);
 
   std::size_t model = outlook.likeliest;
-  std::array<double, kMaxDimension> mean_buffer;
-  std::array<double, kMaxDimension> theta_buffer;
+  std::array<double, linalg::kMaxDimension> mean_buffer;
+  std::array<double, linalg::kMaxDimension> theta_buffer;
   const std::span<double> mean(mean_buffer.data(), inner_dim());
   std::span<double> theta = mean;
   if (draw) {
@@ -104,7 +105,8 @@ void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decis
     theta = {theta_buffer.data(), inner_dim()};
     RandomStream random = StreamFor(key, DrawPurpose::kParameter);
     Posterior(model).Sample(random, options_.v, theta);
-    if (model == outlook.own) Axpy(1, outlook.departure, theta.first(outlook.departure.size()));
+    if (model == outlook.own)
+      linalg::Axpy(1, outlook.departure, theta.first(outlook.departure.size()));
   } else {
     MeanParameter(outlook, mean);
   }
@@ -116,8 +118,8 @@ void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decis
   decision.model = IdOf(model);
   decision.arm = BestArm(theta.first(dim()), arms);
   const std::span<const double> x = arms.arm(decision.arm);
-  decision.score = Dot(x, theta.first(dim())) + intercept(theta);
-  decision.mean = Dot(x, mean.first(dim())) + intercept(mean);
+  decision.score = linalg::Dot(x, theta.first(dim())) + intercept(theta);
+  decision.mean = linalg::Dot(x, mean.first(dim())) + intercept(mean);
   decision.width = std::sqrt(Posterior(model).Variance(Extend(x)));
   if (outlook.draw_chance > 0) decision.propensity = std::numeric_limits<double>::quiet_NaN();
 }

@@ -51,7 +51,7 @@ class CoDBand final : public Policy {
 
   // A feature vector as the models see it, on the stack.
   struct Features {
-    std::array<double, kMaxDimension> values;
+    std::array<double, linalg::kMaxDimension> values;
     std::size_t size;
     operator std::span<const double>() const { return {values.data(), size}; }
   };
@@ -90,7 +90,7 @@ class CoDBand final : public Policy {
   Features Extend(std::span<const double> features) const;
   void Extend(std::span<const double> features, std::span<double> x) const;
   // The model at an index of the chances.
-  const GaussianPosterior& Posterior(std::size_t k) const {
+  const linalg::GaussianPosterior& Posterior(std::size_t k) const {
     return k < pool_.size() ? pool_.model(k).posterior : pool_.prior();
   }
   ModelId IdOf(std::size_t k) const { return k < pool_.size() ? pool_.model(k).id : kNoModel; }
@@ -133,7 +133,7 @@ class CoDBand final : public Policy {
 
   CoDBandOptions options_;
   std::size_t young_;
-  LinearPrior prior_;
+  linalg::LinearPrior prior_;
   ModelPool pool_;
   std::unique_ptr<Likelihood> likelihood_;
   WindowDetector detector_;
@@ -153,17 +153,18 @@ class CoDBand final : public Policy {
   // Scratch of learning.
   std::vector<double> weights_;
   std::vector<double> chances_;
-  JointLikelihood joint_;
+  linalg::JointLikelihood joint_;
   ChangeFilter filter_;
-  GaussianPosterior reduced_;  // the user's model without observations that may have left it
-  SufficientStats before_;
-  SufficientStats rounded_;
+  linalg::GaussianPosterior
+      reduced_;  // the user's model without observations that may have left it
+  linalg::SufficientStats before_;
+  linalg::SufficientStats rounded_;
 };
 
 // Normal vectors of `dim` numbers, the same always.
 std::vector<double> IntegrationPoints(std::size_t dim);
 
 // The prior that everything starts with.
-LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options);
+linalg::LinearPrior StartPrior(std::size_t dim, const CoDBandOptions& options);
 
 }  // namespace codband

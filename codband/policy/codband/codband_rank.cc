@@ -16,7 +16,7 @@ namespace {
 
 // Points come in pairs, z and -z, so that the mean is integrated exactly.
 constexpr std::size_t kPairs = 64;
-constexpr std::size_t kBlock = 4 * kLanes;  // pairs that are looked at together
+constexpr std::size_t kBlock = 4 * linalg::kLanes;  // pairs that are looked at together
 constexpr std::size_t kFewestPairs = kBlock;
 // Beyond this many products of a feature and a point there are fewer points.
 constexpr std::size_t kMostProducts = 1 << 22;
@@ -45,27 +45,27 @@ struct Competitors {
 CODBAND_VECTOR_CLONES void Compete(const Competitors& arms, std::span<const double> deltas,
                                    std::size_t pairs, std::size_t begin, std::size_t end,
                                    Winners& winners) {
-  constexpr std::size_t kWide = kBlock / kLanes;
+  constexpr std::size_t kWide = kBlock / linalg::kLanes;
   const std::size_t d = deltas.size() / pairs;
   for (std::size_t block = begin / kBlock * kBlock; block < end; block += kBlock) {
-    Lanes score[2][kWide];
-    Lanes arm[2][kWide];
+    linalg::Lanes score[2][kWide];
+    linalg::Lanes arm[2][kWide];
     for (std::size_t side = 0; side < 2; ++side) {
       for (std::size_t w = 0; w < kWide; ++w) {
-        score[side][w] = AsLanes(winners.score[side].data() + block)[w];
-        arm[side][w] = AsLanes(winners.arm[side].data() + block)[w];
+        score[side][w] = linalg::AsLanes(winners.score[side].data() + block)[w];
+        arm[side][w] = linalg::AsLanes(winners.arm[side].data() + block)[w];
       }
     }
     for (std::size_t i = 0; i < arms.centres.size(); ++i) {
       const double* const x = arms.rows.data() + i * d;
-      Lanes spread[kWide] = {};
+      linalg::Lanes spread[kWide] = {};
       for (std::size_t j = 0; j < d; ++j) {
-        const Lanes* const delta = AsLanes(deltas.data() + j * pairs + block);
+        const linalg::Lanes* const delta = linalg::AsLanes(deltas.data() + j * pairs + block);
         for (std::size_t w = 0; w < kWide; ++w) spread[w] += x[j] * delta[w];
       }
-      const Lanes number = static_cast<double>(arms.first + i) + Lanes{};
+      const linalg::Lanes number = static_cast<double>(arms.first + i) + linalg::Lanes{};
       for (std::size_t w = 0; w < kWide; ++w) {
-        const Lanes scores[2] = {arms.centres[i] + spread[w], arms.centres[i] - spread[w]};
+        const linalg::Lanes scores[2] = {arms.centres[i] + spread[w], arms.centres[i] - spread[w]};
         for (std::size_t side = 0; side < 2; ++side) {
           const auto wins = scores[side] > score[side][w];
           score[side][w] = wins ? scores[side] : score[side][w];
@@ -75,8 +75,8 @@ CODBAND_VECTOR_CLONES void Compete(const Competitors& arms, std::span<const doub
     }
     for (std::size_t side = 0; side < 2; ++side) {
       for (std::size_t p = std::max(block, begin); p < std::min(block + kBlock, end); ++p) {
-        winners.score[side][p] = score[side][(p - block) / kLanes][p % kLanes];
-        winners.arm[side][p] = arm[side][(p - block) / kLanes][p % kLanes];
+        winners.score[side][p] = score[side][(p - block) / linalg::kLanes][p % linalg::kLanes];
+        winners.arm[side][p] = arm[side][(p - block) / linalg::kLanes][p % linalg::kLanes];
       }
     }
   }
@@ -112,8 +112,8 @@ void CoDBand::FindPoints(const Outlook& outlook, std::size_t pairs, ThompsonPoin
     out.shares.push_back({model, begin, end});
     // Whole lanes; what is in them of other models is left where it is.
     thread_local std::vector<double> solved;
-    const std::size_t from = begin / kLanes * kLanes;
-    const std::size_t width = (end - from + kLanes - 1) / kLanes * kLanes;
+    const std::size_t from = begin / linalg::kLanes * linalg::kLanes;
+    const std::size_t width = (end - from + linalg::kLanes - 1) / linalg::kLanes * linalg::kLanes;
     solved.resize(d * width);
     for (std::size_t j = 0; j < d; ++j) {
       std::ranges::copy(std::span(points_).subspan(j * kPairs + from, width),
@@ -141,10 +141,10 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
     ranking.theta.pop_back();
   }
   const auto score = [&](std::size_t arm, std::span<const double> theta) {
-    return Dot(arms.arm(arm), theta.first(dim())) + (options_.intercept ? theta[dim()] : 0);
+    return linalg::Dot(arms.arm(arm), theta.first(dim())) + (options_.intercept ? theta[dim()] : 0);
   };
 
-  std::array<double, kMaxDimension> buffer;
+  std::array<double, linalg::kMaxDimension> buffer;
   const std::span<double> parameter(buffer.data(), d);
   thread_local ThompsonPoints points;
   Winners winners;
@@ -169,7 +169,7 @@ void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking)
     Posterior(outlook.likeliest).Variances(chunk, {numbers.data(), count});
     for (std::size_t i = 0; i < count; ++i) {
       Ranking::Arm& arm = ranking.arms[first + i];
-      arm.mean = arm.score = Dot(arms.arm(first + i), ranking.theta) + ranking.intercept;
+      arm.mean = arm.score = linalg::Dot(arms.arm(first + i), ranking.theta) + ranking.intercept;
       arm.width = std::sqrt(numbers[i]);
       best = std::max(best, arm.mean);
     }

@@ -105,7 +105,7 @@ void CoDBand::LoadShared(ByteReader& in) {
   change_rate_.Load(in);
   departure_evidence_.Load(in);
   learner_.Load(in);
-  LinearPrior prior = prior_;
+  linalg::LinearPrior prior = prior_;
   prior.noise_variance = in.Double("noise variance");
   in.Doubles("prior precision", prior.precision);
   in.Doubles("prior mean", prior.mean);

@@ -329,7 +329,7 @@ TEST(CoDBandTest, ForgettingAUserIsAsIfTheUserHadNeverBeenThere) {
       const Decision decision = policy->Choose(99, {arm, kFeatures}, {4, i});
       period = decision.period;
       const auto taste = world.parameter(i / 40 % 2);
-      policy->Learn(decision, Dot(arm, taste) + 0.1 * random.Normal(), {4, i});
+      policy->Learn(decision, linalg::Dot(arm, taste) + 0.1 * random.Normal(), {4, i});
     }
     ASSERT_EQ(period, 3U) << history;
     ASSERT_TRUE(policy->Forget(99));
@@ -377,7 +377,8 @@ TEST(CoDBandTest, ClicksOfUsersWhoDoNotChangeHardlyEverRaiseAnAlarm) {
       for (double& value : arms) value = 2 * random.Uniform() - 1;
       const UserId user = event % 12;
       const Decision decision = policy->Choose(user, {arms, 3}, {seed, event});
-      const double chance = std::clamp(0.5 + Dot(decision.features, tastes[user % 3]), 0.1, 0.9);
+      const double chance =
+          std::clamp(0.5 + linalg::Dot(decision.features, tastes[user % 3]), 0.1, 0.9);
       const double click = random.Uniform() < chance ? 1 : 0;
       alarms += policy->Learn(decision, click, {seed, event}).change_detected ? 1 : 0;
     }
@@ -395,7 +396,8 @@ TEST(CoDBandTest, AlarmsAreRareWhereNobodyChangesAndRewardsAreGaussian) {
     const UserId user = event % TestWorld::kUsers;
     const Decision decision = policy->Choose(user, {arms, TestWorld::kDim}, {21, event});
     RandomStream random({21, event}, 506);
-    const double reward = Dot(decision.features, world.parameter(user % 3)) + 0.1 * random.Normal();
+    const double reward =
+        linalg::Dot(decision.features, world.parameter(user % 3)) + 0.1 * random.Normal();
     alarms += policy->Learn(decision, reward, {21, event}).change_detected ? 1 : 0;
   }
   EXPECT_LE(alarms, 1);

@@ -18,39 +18,41 @@ void Multiply(std::span<const double> S, std::span<const double> x, std::span<do
   const std::size_t d = x.size();
   std::ranges::fill(out, 0.0);
   for (std::size_t j = 0; j < d; ++j) {
-    const std::span<const double> column = S.subspan(PackedColumn(d, j), d - j);
-    Axpy(x[j], column, out.subspan(j));
-    out[j] += Dot(column.subspan(1), x.subspan(j + 1));
+    const std::span<const double> column = S.subspan(linalg::PackedColumn(d, j), d - j);
+    linalg::Axpy(x[j], column, out.subspan(j));
+    out[j] += linalg::Dot(column.subspan(1), x.subspan(j + 1));
   }
 }
 
 // out = c - Sμ: Σ e_j x_j, where e is what the model leaves over.
-void LeftOver(const GaussianPosterior& model, const SufficientStats& data, std::span<double> out) {
+void LeftOver(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
+              std::span<double> out) {
   Multiply(data.S(), model.mean(), out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = data.c()[i] - out[i];
 }
 
 }  // namespace
 
-DepartureEvidence DepartureEvidence::Of(const GaussianPosterior& model, const SufficientStats& data,
-                                        std::size_t features, std::span<const double> x, double r) {
-  std::array<double, kMaxDimension> buffer;
+DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
+                                        const linalg::SufficientStats& data, std::size_t features,
+                                        std::span<const double> x, double r) {
+  std::array<double, linalg::kMaxDimension> buffer;
   const std::span<double> work(buffer.data(), x.size());
   LeftOver(model, data, work);
-  const double rest = r - Dot(x, model.mean());
+  const double rest = r - linalg::Dot(x, model.mean());
   // The model has learned from this user too, and hides as much of the departure; the share that it
   // does not hide is in both factors.
   const double others = 1 - static_cast<double>(data.m()) / static_cast<double>(model.stats().m());
-  DepartureEvidence out{.products = rest * Dot(x.first(features), work.first(features)) /
+  DepartureEvidence out{.products = rest * linalg::Dot(x.first(features), work.first(features)) /
                                     (others * others)};
   // x without the intercept, times S, times x.
-  std::array<double, kMaxDimension> alone;
+  std::array<double, linalg::kMaxDimension> alone;
   const std::span<double> features_of_x(alone.data(), x.size());
   std::ranges::copy(x, features_of_x.begin());
   std::fill(features_of_x.begin() + static_cast<std::ptrdiff_t>(features), features_of_x.end(),
             0.0);
   Multiply(data.S(), features_of_x, work);
-  out.squares = Dot(features_of_x, work);
+  out.squares = linalg::Dot(features_of_x, work);
   return out;
 }
 
@@ -74,8 +76,9 @@ void DepartureEvidence::Load(ByteReader& in) {
 DepartureSolver::DepartureSolver(std::size_t dim, std::size_t features)
     : features_(features), factor_(dim, 1), diagonal_(dim), residual_(dim) {}
 
-void DepartureSolver::Solve(const GaussianPosterior& model, const SufficientStats& data,
-                            double variance, std::span<double> out) {
+void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
+                            const linalg::SufficientStats& data, double variance,
+                            std::span<double> out) {
   CODBAND_DCHECK(out.size() == features_);
   const double noise = model.noise_variance();
   std::ranges::fill(diagonal_, 1 / variance);

@@ -24,8 +24,9 @@ struct DepartureEvidence {
   // An observation that is about to come to a user's period `data`, whose model is `model`: its
   // pairs with those that are there, in O(d²). The first `features` places count, not an intercept.
   // Precondition: the model has learned from `data`, and from others.
-  static DepartureEvidence Of(const GaussianPosterior& model, const SufficientStats& data,
-                              std::size_t features, std::span<const double> x, double r);
+  static DepartureEvidence Of(const linalg::GaussianPosterior& model,
+                              const linalg::SufficientStats& data, std::size_t features,
+                              std::span<const double> x, double r);
   void Add(const DepartureEvidence& other) {
     products += other.products;
     squares += other.squares;
@@ -52,12 +53,12 @@ class DepartureSolver {
   // δ, the most likely one given the user's period, into `out`, a number for each feature:
   //   δ = (S/σ² + I/τ²)⁻¹ (c - Sμ)/σ².
   // Precondition: variance > 0.
-  void Solve(const GaussianPosterior& model, const SufficientStats& data, double variance,
-             std::span<double> out);
+  void Solve(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
+             double variance, std::span<double> out);
 
  private:
   std::size_t features_;
-  CholeskyFactor factor_;
+  linalg::CholeskyFactor factor_;
   std::vector<double> diagonal_;
   std::vector<double> residual_;
 };

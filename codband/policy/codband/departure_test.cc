@@ -16,36 +16,37 @@ constexpr std::size_t kDim = 4;  // and an intercept
 constexpr double kNoise = 0.09;
 
 // Observations with 1 in the last place.
-std::vector<Observation> Extended(std::uint64_t seed, std::size_t count) {
-  std::vector<Observation> data = RandomObservations(seed, count, kDim);
+std::vector<linalg::Observation> Extended(std::uint64_t seed, std::size_t count) {
+  std::vector<linalg::Observation> data = linalg::RandomObservations(seed, count, kDim);
   for (auto& [x, r] : data) x.back() = 1;
   return data;
 }
 
 // A model that has learned from the user and from others.
 struct Group {
-  std::vector<Observation> own = Extended(1, 12);
-  std::vector<Observation> others = Extended(2, 40);
-  GaussianPosterior model{RandomPrior(3, kDim, kNoise)};
-  SufficientStats data = StatsOf(kDim, own);
+  std::vector<linalg::Observation> own = Extended(1, 12);
+  std::vector<linalg::Observation> others = Extended(2, 40);
+  linalg::GaussianPosterior model{linalg::RandomPrior(3, kDim, kNoise)};
+  linalg::SufficientStats data = linalg::StatsOf(kDim, own);
 
   Group() {
-    model.Add(StatsOf(kDim, others));
+    model.Add(linalg::StatsOf(kDim, others));
     model.Add(data);
   }
-  double Rest(const Observation& each) const {
-    return each.second - ToEigen(each.first).dot(ToEigen(model.mean()));
+  double Rest(const linalg::Observation& each) const {
+    return each.second - linalg::ToEigen(each.first).dot(linalg::ToEigen(model.mean()));
   }
 };
 
 TEST(DepartureTest, EvidenceIsThatOfAllPairs) {
   const Group group;
-  const Observation next = Extended(4, 1).front();
+  const linalg::Observation next = Extended(4, 1).front();
   double products = 0;
   double squares = 0;
-  for (const Observation& each : group.own) {
-    const double common =
-        ToEigen(each.first).head(kFeatures).dot(ToEigen(next.first).head(kFeatures));
+  for (const linalg::Observation& each : group.own) {
+    const double common = linalg::ToEigen(each.first)
+                              .head(kFeatures)
+                              .dot(linalg::ToEigen(next.first).head(kFeatures));
     products += group.Rest(each) * group.Rest(next) * common;
     squares += common * common;
   }
@@ -63,15 +64,15 @@ TEST(DepartureTest, SolvesTheRegressionOfWhatIsLeftOver) {
   precision.diagonal().head(kFeatures).setConstant(1 / kVariance);
   precision(kFeatures, kFeatures) = group.model.prior_precision()[kFeatures];
   Eigen::VectorXd weighted = Eigen::VectorXd::Zero(kDim);
-  for (const Observation& each : group.own) {
-    const Eigen::VectorXd x = ToEigen(each.first);
+  for (const linalg::Observation& each : group.own) {
+    const Eigen::VectorXd x = linalg::ToEigen(each.first);
     precision += x * x.transpose() / kNoise;
     weighted += group.Rest(each) * x / kNoise;
   }
   const Eigen::VectorXd expected = precision.ldlt().solve(weighted);
   std::vector<double> departure(kFeatures);
   DepartureSolver(kDim, kFeatures).Solve(group.model, group.data, kVariance, departure);
-  EXPECT_LT((ToEigen(departure) - expected.head(kFeatures)).norm(), 1e-9 * expected.norm());
+  EXPECT_LT((linalg::ToEigen(departure) - expected.head(kFeatures)).norm(), 1e-9 * expected.norm());
 }
 
 TEST(DepartureTest, VarianceGoesFromWhatWasThoughtBeforeToWhatIsSeen) {
@@ -89,17 +90,18 @@ TEST(DepartureTest, VarianceGoesFromWhatWasThoughtBeforeToWhatIsSeen) {
 // Users around one common taste, `apart` each feature; what is thought of τ in the end.
 double FoundDeviation(double apart) {
   RandomStream random({8, 0}, 1);
-  const std::vector<double> taste = RandomVector(random, kDim);
-  GaussianPosterior model(LinearPrior::Isotropic(kDim, 1, kNoise));
+  const std::vector<double> taste = linalg::RandomVector(random, kDim);
+  linalg::GaussianPosterior model(linalg::LinearPrior::Isotropic(kDim, 1, kNoise));
   DepartureEvidence evidence;
   for (int user = 0; user < 60; ++user) {
     std::vector<double> own = taste;
     for (std::size_t i = 0; i < kFeatures; ++i) own[i] += apart * random.Normal();
-    SufficientStats data(kDim);
+    linalg::SufficientStats data(kDim);
     for (int i = 0; i < 40; ++i) {
-      std::vector<double> x = RandomVector(random, kDim);
+      std::vector<double> x = linalg::RandomVector(random, kDim);
       x.back() = 1;
-      const double r = ToEigen(x).dot(ToEigen(own)) + std::sqrt(kNoise) * random.Normal();
+      const double r =
+          linalg::ToEigen(x).dot(linalg::ToEigen(own)) + std::sqrt(kNoise) * random.Normal();
       if (user > 0 && i > 0) {
         evidence.Add(DepartureEvidence::Of(model, data, kFeatures, x, r));
       }
@@ -129,7 +131,7 @@ std::pair<double, double> Expected(const std::string& departure) {
   std::uint64_t event = 0;
   for (int round = 0; round < 60; ++round) {
     for (UserId user = 0; user < 10; ++user) {
-      const std::vector<double> arm = RandomVector(random, kFeatures);
+      const std::vector<double> arm = linalg::RandomVector(random, kFeatures);
       const EventKey key{1, ++event};
       const Decision decision = policy->Choose(user, {arm, kFeatures}, key);
       const double liking = user == 0 ? 1.3 : user == 1 ? 0.7 : 1;

@@ -6,7 +6,7 @@
 
 namespace codband {
 
-double ExplorationNeed(const GaussianPosterior& model, ArmsView arms, bool extended) {
+double ExplorationNeed(const linalg::GaussianPosterior& model, ArmsView arms, bool extended) {
   constexpr double kEnough = 4;
   constexpr double kFull = 12;
   const std::size_t d = model.dim();

@@ -19,6 +19,6 @@ namespace codband {
 // O(n d²) for n arms, at most kExploreArms of which are looked at. `extended`: the model has an
 // intercept as its last feature, the arms have not.
 inline constexpr std::size_t kExploreArms = 16;
-double ExplorationNeed(const GaussianPosterior& model, ArmsView arms, bool extended);
+double ExplorationNeed(const linalg::GaussianPosterior& model, ArmsView arms, bool extended);
 
 }  // namespace codband

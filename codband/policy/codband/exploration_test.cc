@@ -15,27 +15,27 @@ TEST(ExplorationTest, EqualsItsFormulaDensely) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const bool extended = seed % 2 == 1;
     const std::size_t features = extended ? kDim - 1 : kDim;
-    const LinearPrior prior = RandomPrior(seed, kDim, 0.04);
+    const linalg::LinearPrior prior = linalg::RandomPrior(seed, kDim, 0.04);
     // Observations along one direction with some spread: needs of all sizes.
-    std::vector<Observation> data = RandomObservations(seed, 100, kDim);
+    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, 100, kDim);
     for (auto& [x, r] : data) {
       for (std::size_t f = 1; f < kDim; ++f) x[f] *= 0.02 * static_cast<double>(seed % 10 + 1);
     }
-    GaussianPosterior model(prior);
-    model.Add(StatsOf(kDim, data));
-    DenseModel dense(prior);
+    linalg::GaussianPosterior model(prior);
+    model.Add(linalg::StatsOf(kDim, data));
+    linalg::DenseModel dense(prior);
     dense.Add(data, 0.04);
     RandomStream random({seed, 1}, 2);
     const std::size_t count = 1 + seed % 16;
-    const std::vector<double> arms = RandomVector(random, count * features);
+    const std::vector<double> arms = linalg::RandomVector(random, count * features);
     double variance = 0;
     double prior_variance = 0;
     for (std::size_t a = 0; a < count; ++a) {
       Eigen::VectorXd x = Eigen::VectorXd::Ones(kDim);
       x.head(static_cast<Eigen::Index>(features)) =
-          ToEigen(std::span(arms).subspan(a * features, features));
+          linalg::ToEigen(std::span(arms).subspan(a * features, features));
       variance += x.dot(dense.covariance() * x) / static_cast<double>(count);
-      prior_variance += x.dot(ToEigen(prior.precision).cwiseInverse().cwiseProduct(x)) /
+      prior_variance += x.dot(linalg::ToEigen(prior.precision).cwiseInverse().cwiseProduct(x)) /
                         static_cast<double>(count);
     }
     const double ratio = variance * (1 / prior_variance + 100 / (kDim * 0.04));
@@ -46,10 +46,10 @@ TEST(ExplorationTest, EqualsItsFormulaDensely) {
 }
 
 TEST(ExplorationTest, NothingLearnedOrDiverseArmsCallForNone) {
-  GaussianPosterior model(kDim, 1, 0.5);
+  linalg::GaussianPosterior model(kDim, 1, 0.5);
   RandomStream random({1, 1}, 1);
   for (int i = 0; i < 5000; ++i) {
-    const std::vector<double> arms = RandomVector(random, 10 * kDim);
+    const std::vector<double> arms = linalg::RandomVector(random, 10 * kDim);
     // With hardly more observations than features some directions are known by chance only.
     if (i <= static_cast<int>(kDim) / 2 || i > 10 * static_cast<int>(kDim)) {
       ASSERT_EQ(ExplorationNeed(model, {arms, kDim}, false), 0) << i;
@@ -60,7 +60,7 @@ TEST(ExplorationTest, NothingLearnedOrDiverseArmsCallForNone) {
 
 TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
   const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0};
-  GaussianPosterior model(kDim, 1, 1);
+  linalg::GaussianPosterior model(kDim, 1, 1);
   double last = 0;
   bool faded_in = false;
   for (int i = 0; i < 200; ++i) {
@@ -78,7 +78,7 @@ TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
 }
 
 TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
-  GaussianPosterior model(kDim, 1, 0.01);
+  linalg::GaussianPosterior model(kDim, 1, 0.01);
   const std::vector<double> known = {1, 0, 0, 0};
   for (int i = 0; i < 500; ++i) model.Add(known, 1);
   // 800 arms, the second half unknown.

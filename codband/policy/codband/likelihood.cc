@@ -27,12 +27,12 @@ class Joint final : public Likelihood {
     models_.push_back({.posterior = &pool.prior(), .contains_data = false});
     densities_.resize(weights.size());
     joint_.LogDensities(period.data, models_, densities_);
-    Axpy(1, densities_, weights);
+    linalg::Axpy(1, densities_, weights);
   }
 
  private:
-  JointLikelihood joint_;
-  std::vector<JointLikelihood::Model> models_;
+  linalg::JointLikelihood joint_;
+  std::vector<linalg::JointLikelihood::Model> models_;
   std::vector<double> densities_;
 };
 
@@ -42,7 +42,7 @@ class Product final : public Likelihood {
 
   void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
                        std::span<double> weights) override {
-    const JointLikelihood::Model prior{.posterior = &pool.prior(), .contains_data = false};
+    const linalg::JointLikelihood::Model prior{.posterior = &pool.prior(), .contains_data = false};
     double under_prior = 0;
     joint_.LogDensities(RecentStats(period), {&prior, 1}, {&under_prior, 1});
     weights.back() += under_prior;
@@ -62,7 +62,8 @@ class Product final : public Likelihood {
   // e⁻⁵⁰ is less than the rounding of a sum of weights.
   static constexpr double kNegligible = 50;
 
-  const GaussianPosterior& WithoutData(const GaussianPosterior& model, const Period& period) {
+  const linalg::GaussianPosterior& WithoutData(const linalg::GaussianPosterior& model,
+                                               const Period& period) {
     if (without_data_) {
       *without_data_ = model;  // same size: no allocation
     } else {
@@ -73,18 +74,18 @@ class Product final : public Likelihood {
   }
 
   // Σ ln N(r | xᵀμ, σ² + xᵀΣx); -infinity if that is sure to be below `least`.
-  double LogDensity(const GaussianPosterior& model, const RecentObservations& recent,
+  double LogDensity(const linalg::GaussianPosterior& model, const RecentObservations& recent,
                     double least) {
     const std::size_t m = recent.size();
     const double noise = model.noise_variance();
     squares_.resize(m);
     // Whatever xᵀΣx is, the density is at most that of the variance that suits the residual best.
     double normalised = 0;
-    LogProduct best_variances;
+    linalg::LogProduct best_variances;
     for (std::size_t i = 0; i < m; ++i) {
       const double residual =
           recent.rewards()[i] -
-          Dot(recent.features().subspan(i * model.dim(), model.dim()), model.mean());
+          linalg::Dot(recent.features().subspan(i * model.dim(), model.dim()), model.mean());
       squares_[i] = residual * residual;
       const double best_variance = std::max(noise, squares_[i]);
       normalised += squares_[i] / best_variance;
@@ -97,7 +98,7 @@ class Product final : public Likelihood {
     variances_.resize(m);
     model.Variances(recent.features(), variances_);
     normalised = 0;
-    LogProduct variances;
+    linalg::LogProduct variances;
     for (std::size_t i = 0; i < m; ++i) {
       normalised += squares_[i] / (noise + variances_[i]);
       variances.Multiply(noise + variances_[i]);
@@ -105,7 +106,7 @@ class Product final : public Likelihood {
     return -0.5 * (constant + variances.Log() + normalised);
   }
 
-  const SufficientStats& RecentStats(const Period& period) {
+  const linalg::SufficientStats& RecentStats(const Period& period) {
     if (period.paper->recent.size() == period.data.m()) return period.data;
     // From scratch: adding and subtracting at the ends of the window would let rounding pile up.
     recent_stats_.Clear();
@@ -117,11 +118,11 @@ class Product final : public Likelihood {
     return recent_stats_;
   }
 
-  JointLikelihood joint_;
-  SufficientStats recent_stats_;
+  linalg::JointLikelihood joint_;
+  linalg::SufficientStats recent_stats_;
   std::vector<double> squares_;
   std::vector<double> variances_;
-  std::optional<GaussianPosterior> without_data_;
+  std::optional<linalg::GaussianPosterior> without_data_;
 };
 
 }  // namespace

@@ -20,20 +20,20 @@ double LogNormal(double value, double mean, double variance) {
 }
 
 // Σ ln N(r | xᵀμ, σ² + xᵀΣx) over the observations, densely.
-double DenseProduct(const DenseModel& model, std::span<const Observation> data) {
+double DenseProduct(const linalg::DenseModel& model, std::span<const linalg::Observation> data) {
   double sum = 0;
   for (const auto& [x, r] : data) {
-    const Eigen::VectorXd v = ToEigen(x);
+    const Eigen::VectorXd v = linalg::ToEigen(x);
     sum += LogNormal(r, v.dot(model.mean()), kNoiseVariance + v.dot(model.covariance() * v));
   }
   return sum;
 }
 
 // ln p(data) under the prior, as a chain of predictives, densely.
-double DensePriorChain(std::span<const Observation> data) {
-  DenseModel model(kDim, kPrior);
+double DensePriorChain(std::span<const linalg::Observation> data) {
+  linalg::DenseModel model(kDim, kPrior);
   double sum = 0;
-  for (const Observation& observation : data) {
+  for (const linalg::Observation& observation : data) {
     sum += DenseProduct(model, {&observation, 1});
     model.Add({&observation, 1}, kNoiseVariance);
   }
@@ -51,38 +51,38 @@ class LikelihoodTest : public testing::Test {
     for (const auto& [x, r] : data_) period_.Observe(x, r);
   }
 
-  static SufficientStats Stats(std::span<const Observation> data) {
-    SufficientStats stats(kDim);
+  static linalg::SufficientStats Stats(std::span<const linalg::Observation> data) {
+    linalg::SufficientStats stats(kDim);
     for (const auto& [x, r] : data) stats.Add(x, r);
     return stats;
   }
 
-  DenseModel Without(std::size_t k) const {
-    DenseModel model(kDim, kPrior);
+  linalg::DenseModel Without(std::size_t k) const {
+    linalg::DenseModel model(kDim, kPrior);
     model.Add(others_[k], kNoiseVariance);
     return model;
   }
 
   static constexpr std::size_t kMemory = 6;
-  std::vector<Observation> others_[2] = {RandomObservations(1, 30, kDim),
-                                         RandomObservations(2, 20, kDim)};
-  std::vector<Observation> data_ = RandomObservations(3, 10, kDim);
+  std::vector<linalg::Observation> others_[2] = {linalg::RandomObservations(1, 30, kDim),
+                                                 linalg::RandomObservations(2, 20, kDim)};
+  std::vector<linalg::Observation> data_ = linalg::RandomObservations(3, 10, kDim);
   static Period EmptyPeriod() {
-    return {.data = SufficientStats(kDim),
+    return {.data = linalg::SufficientStats(kDim),
             .paper = std::make_unique<PaperRecord>(
-                PaperRecord{.own_regression = GaussianPosterior(kDim, 0.1, 1),
+                PaperRecord{.own_regression = linalg::GaussianPosterior(kDim, 0.1, 1),
                             .recent = RecentObservations(kDim, kMemory),
                             .badness = FlagWindow(20)})};
   }
 
-  ModelPool pool_{LinearPrior::Isotropic(kDim, kPrior, kNoiseVariance)};
+  ModelPool pool_{linalg::LinearPrior::Isotropic(kDim, kPrior, kNoiseVariance)};
   Period period_ = EmptyPeriod();
 };
 
 TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
   double out[3] = {};
   MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, out);
-  const std::span<const Observation> recent = std::span(data_).last(kMemory);
+  const std::span<const linalg::Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(out[0], DenseProduct(Without(0), recent), 1e-9);
   EXPECT_NEAR(out[1], DenseProduct(Without(1), recent), 1e-9);
   EXPECT_NEAR(out[2], DensePriorChain(recent), 1e-9);
@@ -92,9 +92,9 @@ TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
   double out[3] = {};
   MakeJointLikelihood(kDim)->AddLogDensities(pool_, period_, 1, out);
   for (std::size_t k = 0; k < 2; ++k) {
-    DenseModel model = Without(k);
+    linalg::DenseModel model = Without(k);
     double chain = 0;
-    for (const Observation& observation : data_) {
+    for (const linalg::Observation& observation : data_) {
       chain += DenseProduct(model, {&observation, 1});
       model.Add({&observation, 1}, kNoiseVariance);
     }
@@ -119,19 +119,20 @@ TEST_F(LikelihoodTest, ProductLeavesOutOnlyWhatIsNegligible) {
   // A model that is certain of something else altogether: it cannot matter, whatever its exact
   // score.
   const ModelId wrong = pool_.Create();
-  SufficientStats elsewhere(kDim);
+  linalg::SufficientStats elsewhere(kDim);
   RandomStream random({1, 1}, 1);
-  for (int i = 0; i < 5000; ++i) elsewhere.Add(RandomVector(random, kDim), 1000 * random.Normal());
+  for (int i = 0; i < 5000; ++i)
+    elsewhere.Add(linalg::RandomVector(random, kDim), 1000 * random.Normal());
   pool_.AddPeriods(wrong, 1, elsewhere);
   double weights[4] = {};
   MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, weights);
-  const std::span<const Observation> recent = std::span(data_).last(kMemory);
+  const std::span<const linalg::Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(weights[0], DenseProduct(Without(0), recent), 1e-9);
   const double best = std::max({weights[0], weights[1], weights[3]});
   const PoolModel& model = pool_.model(2);
   double exact = 0;
   for (const auto& [x, r] : recent) {
-    exact += LogNormal(r, ToEigen(x).dot(ToEigen(model.posterior.mean())),
+    exact += LogNormal(r, linalg::ToEigen(x).dot(linalg::ToEigen(model.posterior.mean())),
                        kNoiseVariance + model.posterior.Variance(x));
   }
   ASSERT_LT(exact, best - 50);

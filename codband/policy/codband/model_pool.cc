@@ -23,7 +23,7 @@ ModelId ModelPool::Create() {
   return next_id_++;
 }
 
-void ModelPool::SetPrior(const LinearPrior& prior) {
+void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   prior_.SetPrior(prior);
   for (PoolModel& model : models_) model.posterior.SetPrior(prior);
 }
@@ -55,18 +55,20 @@ void ModelPool::CountUser(ModelId id, int change) {
   model.users = change > 0 ? model.users + 1 : model.users - 1;
 }
 
-void ModelPool::Correct(ModelId id, const SufficientStats& from, const SufficientStats& to) {
+void ModelPool::Correct(ModelId id, const linalg::SufficientStats& from,
+                        const linalg::SufficientStats& to) {
   Get(id).posterior.Correct(from, to);
 }
 
-void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const SufficientStats& data) {
+void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data) {
   PoolModel& model = Get(id);
   model.periods += periods;
   total_periods_ += periods;
   if (data.m() > 0) model.posterior.Add(data);
 }
 
-void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods, const SufficientStats& data) {
+void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
+                              const linalg::SufficientStats& data) {
   PoolModel& model = Get(id);
   CODBAND_CHECK(model.periods >= periods);
   model.periods -= periods;
@@ -95,7 +97,7 @@ void ModelPool::Load(ByteReader& in) {
   clock_.now = in.U64("number of observations");
   next_id_ = in.U64("next model id");
   const std::size_t count =
-      in.Count("number of models", GaussianPosterior::SavedBytes(prior_.dim()));
+      in.Count("number of models", linalg::GaussianPosterior::SavedBytes(prior_.dim()));
   models_.clear();
   total_periods_ = 0;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {

@@ -18,10 +18,10 @@ namespace codband {
 // One model of preference in the pool, shared by all users who are, or were, on it.
 struct PoolModel {
   ModelId id;
-  std::uint64_t periods;        // n_k: how many stationary periods, current or past, are on it
-  std::uint64_t users;          // how many of them are current
-  GaussianPosterior posterior;  // from the observations of all those periods
-  Recency recency = {};         // of the observations
+  std::uint64_t periods;  // n_k: how many stationary periods, current or past, are on it
+  std::uint64_t users;    // how many of them are current
+  linalg::GaussianPosterior posterior;  // from the observations of all those periods
+  Recency recency = {};                 // of the observations
 };
 
 // The models that users share. A model comes into being with its first period and is dropped with
@@ -30,7 +30,7 @@ struct PoolModel {
 class ModelPool {
  public:
   // Preconditions: as for GaussianPosterior.
-  explicit ModelPool(const LinearPrior& prior, const RecencyClock& clock = {})
+  explicit ModelPool(const linalg::LinearPrior& prior, const RecencyClock& clock = {})
       : prior_(prior), clock_(clock) {}
 
   std::size_t size() const { return models_.size(); }
@@ -38,7 +38,7 @@ class ModelPool {
   std::optional<std::size_t> IndexOf(ModelId id) const;
 
   // A model that nothing has been learned about: what a new one would be.
-  const GaussianPosterior& prior() const { return prior_; }
+  const linalg::GaussianPosterior& prior() const { return prior_; }
 
   // Σ n_k.
   std::uint64_t total_periods() const { return total_periods_; }
@@ -47,7 +47,7 @@ class ModelPool {
   const RecencyClock& clock() const { return clock_; }
 
   // Another prior for all models there are and will be, O(K d³).
-  void SetPrior(const LinearPrior& prior);
+  void SetPrior(const linalg::LinearPrior& prior);
 
   // A model for a first period, which the caller adds at once. Returns its id.
   ModelId Create();
@@ -60,15 +60,15 @@ class ModelPool {
 
   // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty.
   // A model without periods is dropped. Precondition: the model exists.
-  void AddPeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
-  void RemovePeriods(ModelId id, std::uint64_t periods, const SufficientStats& data);
+  void AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
+  void RemovePeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
   // A user's current period comes to a model (1) or leaves it (-1): for people to see.
   void CountUser(ModelId id, int change);
   // Periods that brought `recency` come or leave.
   void AddRecency(ModelId id, const Recency& recency);
   void RemoveRecency(ModelId id, const Recency& recency);
   // `from`, a part of the model's data, is `to` after rounding. O(d²).
-  void Correct(ModelId id, const SufficientStats& from, const SufficientStats& to);
+  void Correct(ModelId id, const linalg::SufficientStats& from, const linalg::SufficientStats& to);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
@@ -76,7 +76,7 @@ class ModelPool {
  private:
   PoolModel& Get(ModelId id);
 
-  GaussianPosterior prior_;
+  linalg::GaussianPosterior prior_;
   RecencyClock clock_;
   std::vector<PoolModel> models_;
   ModelId next_id_ = 0;

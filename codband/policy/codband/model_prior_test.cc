@@ -9,8 +9,9 @@ namespace codband {
 namespace {
 
 ModelPool PoolWith(std::initializer_list<std::uint64_t> periods) {
-  ModelPool pool(LinearPrior::Isotropic(2, 1, 1));
-  for (const std::uint64_t n : periods) pool.AddPeriods(pool.Create(), n, SufficientStats(2));
+  ModelPool pool(linalg::LinearPrior::Isotropic(2, 1, 1));
+  for (const std::uint64_t n : periods)
+    pool.AddPeriods(pool.Create(), n, linalg::SufficientStats(2));
   return pool;
 }
 
@@ -72,10 +73,10 @@ TEST(ModelPriorTest, FriendsMakeTheirModelsLikelyAsFarAsTheyHaveProvedRight) {
 TEST(ModelPriorTest, RecencyPrefersWhatHappensNow) {
   RecencyClock clock;
   clock.constants[0] = 50;
-  ModelPool pool(LinearPrior::Isotropic(2, 1, 1), clock);
+  ModelPool pool(linalg::LinearPrior::Isotropic(2, 1, 1), clock);
   const std::vector<double> x = {1, 0};
   const ModelId ids[2] = {pool.Create(), pool.Create()};
-  for (const ModelId id : ids) pool.AddPeriods(id, 1, SufficientStats(2));
+  for (const ModelId id : ids) pool.AddPeriods(id, 1, linalg::SufficientStats(2));
   // Two hundred observations on the first model, then a hundred on the second.
   for (int i = 0; i < 300; ++i) {
     const ModelId id = ids[i < 200 ? 0 : 1];

@@ -20,7 +20,7 @@ void PastPeriods::DropOldest() {
   ++forgotten_;
 }
 
-void PastPeriods::Read(ModelId model, SufficientStats& out) const {
+void PastPeriods::Read(ModelId model, linalg::SufficientStats& out) const {
   const auto found = std::ranges::find(entries_, model, &Entry::model);
   if (found == entries_.end()) {
     out.Clear();
@@ -29,10 +29,10 @@ void PastPeriods::Read(ModelId model, SufficientStats& out) const {
   }
 }
 
-void PastPeriods::Store(ModelId model, const SufficientStats& data) {
+void PastPeriods::Store(ModelId model, const linalg::SufficientStats& data) {
   auto found = std::ranges::find(entries_, model, &Entry::model);
   if (found == entries_.end()) {
-    entries_.push_back({.model = model, .data = CompactStats(data.dim())});
+    entries_.push_back({.model = model, .data = linalg::CompactStats(data.dim())});
     found = entries_.end() - 1;
   }
   found->data.Store(data);
@@ -64,10 +64,11 @@ void PastPeriods::Load(ByteReader& in, std::size_t dim) {
   forgotten_ = in.U32("forgotten periods");
   models_.resize(in.Count("closed periods", sizeof(ModelId)));
   for (ModelId& model : models_) model = in.U64("model of a closed period");
-  const std::size_t count = in.Count("number of past models", CompactStats::SavedBytes(dim));
+  const std::size_t count =
+      in.Count("number of past models", linalg::CompactStats::SavedBytes(dim));
   entries_.clear();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Entry entry{.model = in.U64("past model"), .data = CompactStats(dim)};
+    Entry entry{.model = in.U64("past model"), .data = linalg::CompactStats(dim)};
     entry.data.Load(in);
     entry.recency.Load(in);
     if (std::ranges::find(entries_, entry.model, &Entry::model) != entries_.end()) {

@@ -20,7 +20,7 @@ class PastPeriods {
  public:
   struct Entry {
     ModelId model;
-    CompactStats data;
+    linalg::CompactStats data;
     Recency recency = {};
   };
 
@@ -42,9 +42,9 @@ class PastPeriods {
   void DropOldest();
 
   // The sums for a model; empty ones if it has none.
-  void Read(ModelId model, SufficientStats& out) const;
+  void Read(ModelId model, linalg::SufficientStats& out) const;
   // Precondition: data was rounded.
-  void Store(ModelId model, const SufficientStats& data);
+  void Store(ModelId model, const linalg::SufficientStats& data);
   Recency& RecencyOf(ModelId model);  // precondition: the entry exists
   void Erase(ModelId model);
 

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::size_t kDim = 3;
 
-SufficientStats Rounded(std::uint64_t seed, std::size_t count) {
-  SufficientStats stats = StatsOf(kDim, RandomObservations(seed, count, kDim));
+linalg::SufficientStats Rounded(std::uint64_t seed, std::size_t count) {
+  linalg::SufficientStats stats =
+      linalg::StatsOf(kDim, linalg::RandomObservations(seed, count, kDim));
   stats.RoundToFloat();
   return stats;
 }
@@ -48,9 +49,9 @@ TEST(PastPeriodsTest, PeriodsKeepTheirNumbersWhenTheOldestAreForgotten) {
 
 TEST(PastPeriodsTest, SumsAreKeptForEachModel) {
   PastPeriods past;
-  SufficientStats read = Rounded(9, 2);
+  linalg::SufficientStats read = Rounded(9, 2);
   past.Read(5, read);
-  EXPECT_EQ(Bytes(read), Bytes(SufficientStats(kDim)));  // nothing yet
+  EXPECT_EQ(Bytes(read), Bytes(linalg::SufficientStats(kDim)));  // nothing yet
   past.Store(5, Rounded(1, 10));
   past.Store(9, Rounded(2, 20));
   past.Store(5, Rounded(3, 30));  // instead of the first
@@ -91,7 +92,7 @@ TEST(PastPeriodsTest, SaveLoadIsExact) {
   EXPECT_EQ(restored.closed_count(), 3U);
   EXPECT_EQ(restored.ModelOf(0), kNoModel);
   EXPECT_EQ(restored.ModelOf(2), 9U);
-  SufficientStats read(kDim);
+  linalg::SufficientStats read(kDim);
   restored.Read(9, read);
   EXPECT_EQ(Bytes(read), Bytes(Rounded(2, 20)));
 }
@@ -107,7 +108,7 @@ TEST(PastPeriodsTest, DamagedBytesAreRefused) {
   std::string twice = bytes;
   // forgotten, two models; then the models of the two entries.
   const std::size_t first = 4 + 3 * 8 + 8;
-  const std::size_t entry = 8 + CompactStats::SavedBytes(kDim) + 8 + 3 * 8;
+  const std::size_t entry = 8 + linalg::CompactStats::SavedBytes(kDim) + 8 + 3 * 8;
   twice[first] = twice[first + entry];
   ByteReader in(twice);
   PastPeriods past;

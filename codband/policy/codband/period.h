@@ -63,7 +63,7 @@ class FlagWindow {
 
 // What the paper's window detector and product likelihood need of a period beside its sums.
 struct PaperRecord {
-  GaussianPosterior own_regression;  // the user's own, over D alone
+  linalg::GaussianPosterior own_regression;  // the user's own, over D alone
   RecentObservations recent;
   FlagWindow badness;
 };
@@ -72,7 +72,7 @@ struct PaperRecord {
 // pool model that the user is on. Of D it keeps the sums.
 struct Period {
   ModelId model = kNoModel;
-  SufficientStats data;
+  linalg::SufficientStats data;
   Recency recency = {};  // what the period added to its model's
   std::unique_ptr<PaperRecord> paper = {};
 

@@ -47,13 +47,13 @@ PriorLearner::PriorLearner(std::size_t dim, bool intercept, double start_precisi
       intercept_(intercept),
       start_precision_(start_precision),
       start_deviation_(start_deviation),
-      covariance_(PackedSize(dim)),
-      information_(PackedSize(dim)),
+      covariance_(linalg::PackedSize(dim)),
+      information_(linalg::PackedSize(dim)),
       factor_(dim, 1),
       weighted_(dim) {}
 
 bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
-                           LinearPrior& prior) {
+                           linalg::LinearPrior& prior) {
   ++count_;
   if (count_ < next_) return false;
   if (count_ == 1) {
@@ -66,7 +66,7 @@ bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, dou
   return true;
 }
 
-void PriorLearner::Relearn(const ModelPool& pool, bool clicks, LinearPrior& prior) {
+void PriorLearner::Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
   if (pool.size() > 0) {
     Learn(pool, clicks, prior);
     return;
@@ -76,9 +76,9 @@ void PriorLearner::Relearn(const ModelPool& pool, bool clicks, LinearPrior& prio
 }
 
 // All that is known of the scale is one reward.
-void PriorLearner::Start(std::span<const double> x, double r, LinearPrior& prior) const {
+void PriorLearner::Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const {
   const double scale = r * r >= kSmallestSquare ? r * r : 1;
-  const double feature_size = FeatureSize(Dot(x, x) - (intercept_ ? 1 : 0));
+  const double feature_size = FeatureSize(linalg::Dot(x, x) - (intercept_ ? 1 : 0));
   prior.noise_variance =
       start_deviation_ > 0 ? start_deviation_ * start_deviation_ : (1 - kSignalShare) * scale;
   std::ranges::fill(prior.precision, start_precision_ > 0 ? start_precision_
@@ -86,7 +86,7 @@ void PriorLearner::Start(std::span<const double> x, double r, LinearPrior& prior
   if (intercept_) prior.precision.back() = 1 / (kInterceptShare * scale);
 }
 
-void PriorLearner::Learn(const ModelPool& pool, bool clicks, LinearPrior& prior) {
+void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
   CODBAND_DCHECK(prior.dim() == dim_);
   const std::size_t features = dim_ - (intercept_ ? 1 : 0);
   // The rewards' variance and the features' size, from the sums in the pool: what is forgotten
@@ -96,11 +96,12 @@ void PriorLearner::Learn(const ModelPool& pool, bool clicks, LinearPrior& prior)
   double reward_squares = 0;
   double feature_squares = 0;
   for (std::size_t k = 0; k < pool.size(); ++k) {
-    const SufficientStats& stats = pool.model(k).posterior.stats();
+    const linalg::SufficientStats& stats = pool.model(k).posterior.stats();
     observations += static_cast<double>(stats.m());
     if (intercept_) reward_sum += stats.c().back();
     reward_squares += stats.q();
-    for (std::size_t j = 0; j < features; ++j) feature_squares += stats.S()[PackedColumn(dim_, j)];
+    for (std::size_t j = 0; j < features; ++j)
+      feature_squares += stats.S()[linalg::PackedColumn(dim_, j)];
   }
   // Nothing, or nothing but zeros, so far.
   if (!(reward_squares >= kSmallestSquare * observations)) return;
@@ -115,15 +116,15 @@ void PriorLearner::Learn(const ModelPool& pool, bool clicks, LinearPrior& prior)
   std::ranges::fill(information_, 0.0);
   std::ranges::fill(weighted_, 0.0);
   for (std::size_t k = 0; k < pool.size(); ++k) {
-    const GaussianPosterior& model = pool.model(k).posterior;
-    const SufficientStats& stats = model.stats();
+    const linalg::GaussianPosterior& model = pool.model(k).posterior;
+    const linalg::SufficientStats& stats = model.stats();
     model.factor().Invert(covariance_);
-    residuals += std::max(
-        0.0, stats.q() - 2 * Dot(stats.c(), model.mean()) + Quadratic(stats.S(), model.mean()));
+    residuals += std::max(0.0, stats.q() - 2 * linalg::Dot(stats.c(), model.mean()) +
+                                   Quadratic(stats.S(), model.mean()));
     for (std::size_t j = 0; j < dim_; ++j) {
       const std::size_t part = j < features ? 0 : 1;
       const double deviation = model.mean()[j] - prior.mean[j];
-      const std::size_t column = PackedColumn(dim_, j);
+      const std::size_t column = linalg::PackedColumn(dim_, j);
       determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
       distance[part] += deviation * deviation;
       information_[column] += prior.precision[j];

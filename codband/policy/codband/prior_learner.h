@@ -35,17 +35,17 @@ class PriorLearner {
   // anew: then `prior`, which the models of the pool have, has changed, and the pool is to follow.
   // `clicks`: all rewards so far are 0 or 1.
   bool Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
-               LinearPrior& prior);
+               linalg::LinearPrior& prior);
 
   // The same out of turn, because users have left the pool. If nobody is left it starts over.
-  void Relearn(const ModelPool& pool, bool clicks, LinearPrior& prior);
+  void Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
  private:
-  void Start(std::span<const double> x, double r, LinearPrior& prior) const;
-  void Learn(const ModelPool& pool, bool clicks, LinearPrior& prior);
+  void Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const;
+  void Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
   std::size_t dim_;
   bool intercept_;
@@ -56,7 +56,7 @@ class PriorLearner {
   // Scratch: a covariance, Σ I_k, both packed, the factor of the latter, and a vector.
   std::vector<double> covariance_;
   std::vector<double> information_;
-  CholeskyFactor factor_;
+  linalg::CholeskyFactor factor_;
   std::vector<double> weighted_;
 };
 

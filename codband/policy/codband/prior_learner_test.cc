@@ -30,12 +30,12 @@ struct World {
   void ForEach(const Visit& visit) const {
     RandomStream random({5, 5}, 5);
     for (std::size_t k = 0; k < kModels; ++k) {
-      std::vector<double> theta = RandomVector(random, features, kTasteDeviation);
+      std::vector<double> theta = linalg::RandomVector(random, features, kTasteDeviation);
       for (std::size_t f = 0; f < features; ++f) theta[f] += FeatureMean(f);
       const double constant = kInterceptDeviation * random.Normal();
       for (std::size_t i = 0; i < kObservations; ++i) {
-        std::vector<double> x = RandomVector(random, features);
-        double r = ToEigen(x).dot(ToEigen(theta)) + kSigma * random.Normal();
+        std::vector<double> x = linalg::RandomVector(random, features);
+        double r = linalg::ToEigen(x).dot(linalg::ToEigen(theta)) + kSigma * random.Normal();
         if (intercept) {
           r += constant;
           x.push_back(1);
@@ -45,17 +45,17 @@ struct World {
     }
   }
 
-  ModelPool Pool(const LinearPrior& prior) const {
-    std::vector<SufficientStats> data(kModels, SufficientStats(dim()));
+  ModelPool Pool(const linalg::LinearPrior& prior) const {
+    std::vector<linalg::SufficientStats> data(kModels, linalg::SufficientStats(dim()));
     ForEach([&](std::size_t k, std::span<const double> x, double r) { data[k].Add(x, r); });
     ModelPool pool(prior);
-    for (const SufficientStats& stats : data) pool.AddPeriods(pool.Create(), 1, stats);
+    for (const linalg::SufficientStats& stats : data) pool.AddPeriods(pool.Create(), 1, stats);
     return pool;
   }
 
-  LinearPrior Learned(double start_precision, double start_deviation, int rounds) const {
-    LinearPrior prior =
-        LinearPrior::Isotropic(dim(), start_precision, start_deviation * start_deviation);
+  linalg::LinearPrior Learned(double start_precision, double start_deviation, int rounds) const {
+    linalg::LinearPrior prior =
+        linalg::LinearPrior::Isotropic(dim(), start_precision, start_deviation * start_deviation);
     ModelPool pool = Pool(prior);
     PriorLearner learner(dim(), intercept, 0, 0);
     for (int i = 0; i < rounds; ++i) {
@@ -71,7 +71,7 @@ TEST(PriorLearnerTest, FindsThePriorThatTheModelsCameFrom) {
                              World{.scale = 0.01}, World{.features = 8, .shift = -3}}) {
     SCOPED_TRACE(testing::Message() << world.features << " features, intercept " << world.intercept
                                     << ", rewards * " << world.scale << " + " << world.shift);
-    const LinearPrior prior = world.Learned(1, 1, 60);
+    const linalg::LinearPrior prior = world.Learned(1, 1, 60);
     // Residuals have 10,000 - 2000 degrees of freedom or more, tastes at least 1600, intercepts
     // 400.
     EXPECT_NEAR(std::sqrt(prior.noise_variance) / world.scale, World::kSigma, 0.03 * World::kSigma);
@@ -93,21 +93,24 @@ TEST(PriorLearnerTest, FindsThePriorThatTheModelsCameFrom) {
 
 TEST(PriorLearnerTest, WhereItStartsDoesNotMatter) {
   const World world;
-  const LinearPrior expected = world.Learned(1, 1, 150);
+  const linalg::LinearPrior expected = world.Learned(1, 1, 150);
   for (const double precision : {1e-3, 1e3}) {
     for (const double deviation : {1e-3, 1e3}) {
       SCOPED_TRACE(testing::Message() << "precision " << precision << ", σ " << deviation);
-      const LinearPrior prior = world.Learned(precision, deviation, 150);
+      const linalg::LinearPrior prior = world.Learned(precision, deviation, 150);
       EXPECT_NEAR(prior.noise_variance / expected.noise_variance, 1, 1e-6);
-      EXPECT_LT(RelativeError(ToEigen(prior.precision), ToEigen(expected.precision)), 1e-6);
-      EXPECT_LT(RelativeError(ToEigen(prior.mean), ToEigen(expected.mean)), 1e-6);
+      EXPECT_LT(linalg::RelativeError(linalg::ToEigen(prior.precision),
+                                      linalg::ToEigen(expected.precision)),
+                1e-6);
+      EXPECT_LT(linalg::RelativeError(linalg::ToEigen(prior.mean), linalg::ToEigen(expected.mean)),
+                1e-6);
     }
   }
 }
 
 // As a policy uses it, from the first reward on.
-LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
-  LinearPrior prior = LinearPrior::Isotropic(world.dim(), 1, 1);
+linalg::LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(world.dim(), 1, 1);
   ModelPool pool(prior);
   PriorLearner learner(world.dim(), world.intercept, 0, 0);
   world.ForEach([&](std::size_t k, std::span<const double> x, double r) {
@@ -115,7 +118,7 @@ LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
       pool.SetPrior(prior);
       if (learned != nullptr) ++*learned;
     }
-    if (k == pool.size()) pool.AddPeriods(pool.Create(), 1, SufficientStats(world.dim()));
+    if (k == pool.size()) pool.AddPeriods(pool.Create(), 1, linalg::SufficientStats(world.dim()));
     pool.Observe(pool.model(k).id, x, r);
   });
   return prior;
@@ -123,21 +126,23 @@ LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
 
 TEST(PriorLearnerTest, OtherUnitsOfTheRewardAreTheSamePriorInOtherUnits) {
   for (const bool intercept : {true, false}) {
-    const LinearPrior original = LearnedOnline({.intercept = intercept});
+    const linalg::LinearPrior original = LearnedOnline({.intercept = intercept});
     for (const double scale : {100.0, 1e-4, -1.0}) {
-      const LinearPrior scaled = LearnedOnline({.intercept = intercept, .scale = scale});
+      const linalg::LinearPrior scaled = LearnedOnline({.intercept = intercept, .scale = scale});
       EXPECT_NEAR(scaled.noise_variance / (scale * scale) / original.noise_variance, 1, 1e-9);
-      EXPECT_LT(
-          RelativeError(ToEigen(scaled.precision) * (scale * scale), ToEigen(original.precision)),
-          1e-9);
-      EXPECT_LT(RelativeError(ToEigen(scaled.mean) / scale, ToEigen(original.mean)), 1e-9);
+      EXPECT_LT(linalg::RelativeError(linalg::ToEigen(scaled.precision) * (scale * scale),
+                                      linalg::ToEigen(original.precision)),
+                1e-9);
+      EXPECT_LT(linalg::RelativeError(linalg::ToEigen(scaled.mean) / scale,
+                                      linalg::ToEigen(original.mean)),
+                1e-9);
     }
   }
 }
 
 TEST(PriorLearnerTest, LearnsSeldomAndIsThereInTheEnd) {
   int learned = 0;
-  const LinearPrior prior = LearnedOnline({}, &learned);
+  const linalg::LinearPrior prior = LearnedOnline({}, &learned);
   EXPECT_GT(learned, 5);
   EXPECT_LT(learned, 100);  // of 10,000 observations
   EXPECT_NEAR(std::sqrt(prior.noise_variance), World::kSigma, 0.1 * World::kSigma);
@@ -146,7 +151,7 @@ TEST(PriorLearnerTest, LearnsSeldomAndIsThereInTheEnd) {
 }
 
 TEST(PriorLearnerTest, FirstRewardGivesTheScale) {
-  LinearPrior prior = LinearPrior::Isotropic(3, 1, 1);
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(3, 1, 1);
   const ModelPool pool(prior);
   const std::vector<double> x = {3, 4, 1};
   PriorLearner from_reward(3, true, 0, 0);
@@ -165,7 +170,7 @@ TEST(PriorLearnerTest, FirstRewardGivesTheScale) {
   EXPECT_TRUE(given.Observe(pool, x, -2, false, prior));
 }
 
-void ExpectUsable(const LinearPrior& prior) {
+void ExpectUsable(const linalg::LinearPrior& prior) {
   EXPECT_TRUE(std::isfinite(prior.noise_variance) && prior.noise_variance > 0);
   for (std::size_t i = 0; i < prior.dim(); ++i) {
     EXPECT_TRUE(std::isfinite(prior.precision[i]) && prior.precision[i] > 0) << i;
@@ -179,16 +184,17 @@ TEST(PriorLearnerTest, RewardsOrFeaturesOfNothingButZerosDoNoHarm) {
       for (const double feature : {0.0, 1.0}) {
         std::vector<double> x(3, feature);
         if (intercept) x.back() = 1;
-        LinearPrior prior = LinearPrior::Isotropic(3, 1, 1);
+        linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(3, 1, 1);
         ModelPool pool(prior);
         PriorLearner learner(3, intercept, 0, 0);
         for (int i = 0; i < 300; ++i) {
           if (learner.Observe(pool, x, reward, false, prior)) pool.SetPrior(prior);
           ExpectUsable(prior);
-          if (i == 0) pool.AddPeriods(pool.Create(), 1, SufficientStats(3));
+          if (i == 0) pool.AddPeriods(pool.Create(), 1, linalg::SufficientStats(3));
           pool.Observe(pool.model(0).id, x, reward);
         }
-        const double predicted = ToEigen(x).dot(ToEigen(pool.model(0).posterior.mean()));
+        const double predicted =
+            linalg::ToEigen(x).dot(linalg::ToEigen(pool.model(0).posterior.mean()));
         EXPECT_NEAR(predicted, feature == 0 && !intercept ? 0 : reward, 0.01);
       }
     }
@@ -196,7 +202,7 @@ TEST(PriorLearnerTest, RewardsOrFeaturesOfNothingButZerosDoNoHarm) {
 }
 
 TEST(PriorLearnerTest, EmptiedPoolStartsOver) {
-  LinearPrior prior = LinearPrior::Isotropic(2, 1, 1);
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(2, 1, 1);
   const ModelPool pool(prior);
   PriorLearner learner(2, false, 0, 0);
   const std::vector<double> x = {1, 0};
@@ -208,7 +214,7 @@ TEST(PriorLearnerTest, EmptiedPoolStartsOver) {
 }
 
 TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
-  LinearPrior prior = LinearPrior::Isotropic(2, 1, 1);
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(2, 1, 1);
   const ModelPool pool(prior);
   PriorLearner learner(2, false, 0, 0);
   const std::vector<double> x = {1, 0};
@@ -221,7 +227,7 @@ TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
   in.ExpectEnd();
   ASSERT_TRUE(in.ok());
   for (int i = 0; i < 40; ++i) {
-    LinearPrior other = prior;
+    linalg::LinearPrior other = prior;
     EXPECT_EQ(learner.Observe(pool, x, 1, false, prior), restored.Observe(pool, x, 1, false, other))
         << i;
   }

@@ -22,7 +22,7 @@ double WindowDetector::Alpha(const Period& period, double sigma) const {
 
 bool WindowDetector::IsBad(const Period& period, std::span<const double> x, double r,
                            double sigma) const {
-  const double error = std::abs(Dot(x, period.paper->own_regression.mean()) - r);
+  const double error = std::abs(linalg::Dot(x, period.paper->own_regression.mean()) - r);
   if (error <= epsilon_ * sigma) return false;  // whatever the width
   return error > Alpha(period, sigma) * std::sqrt(period.paper->own_regression.Variance(x)) +
                      epsilon_ * sigma;

@@ -8,9 +8,9 @@ namespace codband {
 namespace {
 
 Period MakePeriod(double ridge, std::size_t tau) {
-  return {.data = SufficientStats(2),
+  return {.data = linalg::SufficientStats(2),
           .paper = std::make_unique<PaperRecord>(
-              PaperRecord{.own_regression = GaussianPosterior(2, ridge, 1),
+              PaperRecord{.own_regression = linalg::GaussianPosterior(2, ridge, 1),
                           .recent = RecentObservations(2, 0),
                           .badness = FlagWindow(tau)})};
 }

@@ -1,0 +1,340 @@
+// Decisions in DSJSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+#include <utility>
+
+#include "codband/base/file.h"
+#include "codband/base/parse.h"
+#include "codband/eval/log_reader.h"
+#include "codband/features/hashed_features.h"
+
+namespace codband::eval {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kHashedDim = 32;
+
+struct ParsedCandidate {
+  std::string name;
+  std::vector<features::NamedFeature> features;
+};
+
+struct ParsedLine {
+  LoggedEvent event;
+  std::string event_id;
+  std::string user;
+  bool timed = false;
+  std::vector<ParsedCandidate> candidates;
+  std::vector<double> probabilities;  // by candidate; empty: not all are known
+  std::string file = {};
+  std::size_t line = 0;
+};
+
+Status Wrong(std::string_view field, std::string_view value, std::string_view expected) {
+  return Status::InvalidArgument(fmt::format("{} = {:.60}, expected {}", field, value, expected));
+}
+// What is no decision is kCorruption, a decision with a wrong value kInvalidArgument.
+Status Missing(std::string_view field, std::string_view expected) {
+  return Status::Corruption(fmt::format("{} is missing, expected {}", field, expected));
+}
+
+std::string Text(const Json& json) {
+  return json.is_string() ? json.get<std::string>()
+                          : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Some services write NaN as a text.
+Result<double> Number(const Json& line, const char* field, std::string_view expected) {
+  const auto found = line.find(field);
+  if (found == line.end()) return Missing(field, expected);
+  if (!found->is_number()) return Wrong(field, Text(*found), expected);
+  return found->get<double>();
+}
+
+// Whatever is below a candidate, as features with names: a number, a word ("genre=rock"), a flag.
+void Flatten(const Json& json, const std::string& name, std::vector<features::NamedFeature>& out) {
+  if (json.is_number()) {
+    out.push_back({name, json.get<double>()});
+  } else if (json.is_string()) {
+    out.push_back({name + "=" + json.get<std::string>(), 1});
+  } else if (json.is_boolean()) {
+    if (json.get<bool>()) out.push_back({name, 1});
+  } else if (json.is_structured()) {
+    for (const auto& [key, value] : json.items()) {
+      if (key.starts_with('_')) continue;
+      Flatten(value, name.empty() ? key : name + "." + key, out);
+    }
+  }
+}
+
+Status ReadCandidates(const Json& line, ParsedLine& parsed) {
+  const auto c = line.find("c");
+  if (c == line.end() || !c->is_object()) return Missing("c", "an object with _multi");
+  const auto multi = c->find("_multi");
+  if (multi == c->end() || !multi->is_array() || multi->empty()) {
+    return Missing("c._multi", "a list of at least 1 candidate");
+  }
+  for (const Json& action : *multi) {
+    ParsedCandidate& candidate = parsed.candidates.emplace_back();
+    const auto tag = action.is_object() ? action.find("_tag") : action.end();
+    candidate.name = action.is_object() && tag != action.end()
+                         ? Text(*tag)
+                         : fmt::format("{}", parsed.candidates.size());
+    Flatten(action, "", candidate.features);
+    if (candidate.features.empty()) candidate.features.push_back({"_tag=" + candidate.name, 1});
+  }
+  return {};
+}
+
+// Zero or one: what the numbers in `a` count from.
+Result<std::size_t> ActionBase(const std::vector<std::size_t>& a, std::size_t candidates,
+                               std::optional<std::size_t> given,
+                               std::optional<std::size_t> chosen) {
+  if (given) return *given;
+  if (std::ranges::count(a, 0) > 0) return std::size_t{0};
+  if (std::ranges::count(a, candidates) > 0 || !chosen || a.empty()) return std::size_t{1};
+  return a.front() == *chosen ? std::size_t{0} : std::size_t{1};
+}
+
+// `a` and `p`: their numbers, if they are there.
+Status ReadLists(const Json& line, std::vector<std::size_t>& a, std::vector<double>& p) {
+  if (const auto list = line.find("a"); list != line.end()) {
+    if (!list->is_array()) return Wrong("a", Text(*list), "a list of actions");
+    for (const Json& action : *list) {
+      if (!action.is_number_unsigned()) return Wrong("a", Text(action), "whole numbers");
+      a.push_back(action.get<std::size_t>());
+    }
+  }
+  if (const auto list = line.find("p"); list != line.end()) {
+    if (!list->is_array()) return Wrong("p", Text(*list), "a list of probabilities");
+    for (const Json& chance : *list) {
+      if (!chance.is_number()) return Wrong("p", Text(chance), "numbers from 0 to 1");
+      p.push_back(chance.get<double>());
+    }
+  }
+  if (!p.empty() && p.size() != a.size()) {
+    return Wrong("p", fmt::format("{} numbers", p.size()), fmt::format("{} as in a", a.size()));
+  }
+  return {};
+}
+
+// Which candidate was chosen, with which chance, and the chances of the others.
+Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& parsed) {
+  const std::size_t count = parsed.candidates.size();
+  std::vector<std::size_t> a;
+  std::vector<double> p;
+  CODBAND_RETURN_IF_ERROR(ReadLists(line, a, p));
+  std::optional<std::size_t> chosen;
+  const auto take = [&](const char* field, std::size_t base) -> Status {
+    const auto found = line.find(field);
+    if (found == line.end()) return {};
+    if (!found->is_number_unsigned() || found->get<std::size_t>() < base ||
+        found->get<std::size_t>() >= base + count) {
+      return Wrong(field, Text(*found),
+                   fmt::format("a whole number from {} to {}", base, count + base - 1));
+    }
+    const std::size_t index = found->get<std::size_t>() - base;
+    if (chosen && *chosen != index) {
+      return Wrong(field, Text(*found), fmt::format("{} as _labelIndex says", *chosen + base));
+    }
+    chosen = index;
+    return {};
+  };
+  CODBAND_RETURN_IF_ERROR(take("_labelIndex", 0));
+  CODBAND_RETURN_IF_ERROR(take("_label_Action", 1));
+  const auto base = ActionBase(a, count, options.action_base, chosen);
+  for (std::size_t& action : a) {
+    if (action < base.value() || action - base.value() >= count) {
+      return Wrong(
+          "a", fmt::format("{}", action),
+          fmt::format("whole numbers from {} to {}", base.value(), count + base.value() - 1));
+    }
+    action -= base.value();
+  }
+  if (!chosen && a.empty()) return Missing("_labelIndex", "it, _label_Action or a");
+  if (!chosen) chosen = a.front();
+  parsed.event.chosen = static_cast<std::uint32_t>(*chosen);
+  if (p.size() == count) {
+    parsed.probabilities.assign(count, -1);
+    for (std::size_t i = 0; i < count; ++i) parsed.probabilities[a[i]] = p[i];
+    if (std::ranges::count(parsed.probabilities, -1) > 0) {
+      return Wrong("a", Text(line["a"]), "each action once");
+    }
+  }
+  const auto at = std::ranges::find(a, *chosen);
+  if (line.contains("_label_probability") || p.empty() || at == a.end()) {
+    return [&]() -> Status {
+      const auto number = Number(line, "_label_probability", "a number above 0 and at most 1");
+      if (!number.ok()) return number.status();
+      parsed.event.propensity = number.value();
+      return {};
+    }();
+  }
+  parsed.event.propensity = p[static_cast<std::size_t>(at - a.begin())];
+  return {};
+}
+
+std::string ReadUser(const Json& line, const std::string& path) {
+  const Json* json = &line["c"];
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    const auto found =
+        json->is_object() ? json->find(std::string(rest.substr(0, dot))) : json->end();
+    if (!json->is_object() || found == json->end()) return "";
+    json = &*found;
+    rest.remove_prefix(std::min(dot + 1, rest.size()));
+  }
+  return Text(*json);
+}
+
+Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options) {
+  Json line;
+  try {
+    line = Json::parse(text);
+  } catch (const Json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 17: …, last read: '…'"
+    const std::string_view what = error.what();
+    std::string message = fmt::format("expected a JSON object, but {}",
+                                      what.substr(std::min(what.find("] ") + 2, what.size())));
+    // A line with both ends was not cut short: something in it, such as NaN, is no JSON.
+    const bool whole =
+        text.starts_with('{') && text.substr(0, text.find_last_not_of(" \t\r") + 1).ends_with('}');
+    return whole ? Status::InvalidArgument(std::move(message))
+                 : Status::Corruption(std::move(message));
+  }
+  if (!line.is_object()) {
+    return Status::Corruption(fmt::format("'{:.40}', expected a JSON object", text));
+  }
+  ParsedLine parsed;
+  CODBAND_RETURN_IF_ERROR(ReadCandidates(line, parsed));
+  CODBAND_RETURN_IF_ERROR(ReadChoice(line, options, parsed));
+  const auto cost = Number(line, "_label_cost", "a number: minus the reward");
+  if (!cost.ok()) return cost.status();
+  parsed.event.reward = 0 - cost.value();
+  for (const char* field : {"EventId", "event_id"}) {
+    if (const auto id = line.find(field); id != line.end()) parsed.event_id = Text(*id);
+  }
+  if (const auto time = line.find("Timestamp"); time != line.end()) {
+    const auto ms = ParseTime(Text(*time));
+    if (!ms) return Wrong("Timestamp", Text(*time), "a time such as 2021-07-29T10:00:00Z");
+    parsed.event.time_ms = *ms;
+    parsed.timed = true;
+  }
+  parsed.user = ReadUser(line, options.user_field);
+  return parsed;
+}
+
+// The number in "Features.f12".
+std::optional<std::size_t> PlainIndex(std::string_view name) {
+  constexpr std::string_view kPrefix = "Features.f";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  return ParseNumber<std::size_t>(name.substr(kPrefix.size()));
+}
+
+// How the features of a log become numbers.
+struct FeatureMap {
+  bool plain = true;  // all are f0, f1, …
+  std::size_t dim = 0;
+
+  void Fill(const ParsedCandidate& candidate, std::span<double> out) const {
+    if (!plain) return features::HashFeatures(candidate.features, out);
+    for (const features::NamedFeature& feature : candidate.features) {
+      const auto index = PlainIndex(feature.name);
+      if (index) out[*index] = feature.value;
+    }
+  }
+};
+
+FeatureMap MapFeatures(const std::vector<ParsedLine>& lines, std::optional<std::size_t> dim) {
+  FeatureMap map;
+  bool any = false;
+  for (const ParsedLine& line : lines) {
+    for (const ParsedCandidate& candidate : line.candidates) {
+      // Zeros are left out of logs: an item of zeros alone looks like one without features.
+      if (candidate.features.front().name == "_tag=" + candidate.name) continue;
+      for (const features::NamedFeature& feature : candidate.features) {
+        const auto index = PlainIndex(feature.name);
+        map.plain = map.plain && index && *index < dim.value_or(kMaxFeatures);
+        if (index) map.dim = std::max(map.dim, *index + 1);
+        any = true;
+      }
+    }
+  }
+  map.plain = map.plain && any;
+  map.dim = dim.value_or(map.plain ? map.dim : kHashedDim);
+  return map;
+}
+
+}  // namespace
+
+Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& options) {
+  const auto files = FindFiles(source);
+  if (!files.ok()) return files.status();
+  LineCounter counter(source);
+  std::vector<ParsedLine> lines;
+  for (const std::string& file : files.value()) {
+    const auto text = ReadFile(file);
+    if (!text.ok()) return text.status();
+    std::string_view rest = text.value();
+    for (std::size_t number = 1; !rest.empty(); ++number) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      const std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (line.find_first_not_of(" \t\r") == line.npos) continue;
+      counter.Line();
+      auto parsed = ParseLine(line, options);
+      if (!parsed.ok()) {
+        CODBAND_RETURN_IF_ERROR(counter.Skip(file, number, parsed.status().message(),
+                                             parsed.status().code() == StatusCode::kCorruption));
+        continue;
+      }
+      parsed.value().file = file;
+      parsed.value().line = number;
+      lines.push_back(std::move(parsed).value());
+    }
+  }
+  const FeatureMap map = MapFeatures(lines, options.dim);
+  ReadLog read{.log = LoggedDecisions(map.dim), .summary = {}};
+  std::unordered_set<std::string> seen;
+  std::size_t duplicates = 0;
+  bool timed = true;
+  for (ParsedLine& line : lines) {
+    if (!line.event_id.empty() && !seen.insert(line.event_id).second) {
+      ++duplicates;
+      CODBAND_RETURN_IF_ERROR(counter.Skip(
+          line.file, line.line,
+          fmt::format("EventId = {:.60} a second time, expected each event once", line.event_id),
+          true));
+      continue;
+    }
+    std::vector<std::uint32_t> actions;
+    std::vector<double> features(line.candidates.size() * map.dim);
+    for (std::size_t i = 0; i < line.candidates.size(); ++i) {
+      actions.push_back(read.log.action_names.Add(line.candidates[i].name));
+      map.Fill(line.candidates[i], std::span(features).subspan(i * map.dim, map.dim));
+    }
+    line.event.user = read.log.users.Add(line.user);
+    const Status added = read.log.Add(
+        line.event,
+        {.actions = actions, .features = features, .probabilities = line.probabilities});
+    if (!added.ok()) {
+      CODBAND_RETURN_IF_ERROR(counter.Skip(line.file, line.line, added.message(), false));
+      continue;
+    }
+    timed = timed && line.timed;
+  }
+  auto summary = counter.Finish({files.value(), source.leave_out}, read.log.size());
+  if (!summary.ok()) return summary.status();
+  read.summary = std::move(summary).value();
+  read.summary.duplicates = duplicates;
+  read.summary.timed = timed;
+  read.summary.features = fmt::format("{} {}", map.dim, map.plain ? "as logged" : "hashed by name");
+  return read;
+}
+
+}  // namespace codband::eval

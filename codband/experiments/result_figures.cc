@@ -1,0 +1,74 @@
+#include "codband/experiments/result_figures.h"
+
+#include <fmt/format.h>
+
+#include "codband/policy/registry.h"
+#include "codband/report/line_chart.h"
+
+namespace codband::experiments {
+namespace {
+
+std::string OrDash(std::optional<double> value, int decimals) {
+  return value ? fmt::format("{:.{}f}", *value, decimals) : "–";
+}
+
+bool Detects(const std::string& spec) {
+  const auto info = FindPolicy(spec);
+  return info.ok() && info.value()->detects_changes;
+}
+
+}  // namespace
+
+bool IsYardstick(const std::string& spec) {
+  const auto info = FindPolicy(spec);
+  return info.ok() && info.value()->knows_truth;
+}
+
+std::string RegretChart(const std::string& title, std::span<const std::size_t> checkpoint_rounds,
+                        std::span<const sim::PolicyResults> policies, report::Scale scale) {
+  report::LineChart chart{.title = title,
+                          .x_label = "rounds (of as many visits as there are users)",
+                          .y_label = "accumulated regret, all users together",
+                          .y_scale = scale};
+  for (const sim::PolicyResults& policy : policies) {
+    const sim::RunSummary summary = sim::Summarise(policy);
+    report::LineSeries series{.name = policy.spec,
+                              .x = {checkpoint_rounds.begin(), checkpoint_rounds.end()},
+                              .y = summary.curve_mean,
+                              .dashed = IsYardstick(policy.spec)};
+    if (policy.runs.size() > 1) {
+      for (std::size_t i = 0; i < summary.curve_mean.size(); ++i) {
+        series.low.push_back(summary.curve_mean[i] - summary.curve_sd[i]);
+        series.high.push_back(summary.curve_mean[i] + summary.curve_sd[i]);
+      }
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return report::RenderSvg(chart);
+}
+
+std::vector<report::TableColumn> DiagnosisColumns() {
+  return {{"detected", report::Align::kRight},   {"delay", report::Align::kRight},
+          {"false/1000", report::Align::kRight}, {"models", report::Align::kRight},
+          {"precision", report::Align::kRight},  {"recall", report::Align::kRight}};
+}
+
+std::vector<std::string> DiagnosisCells(const std::string& spec, const sim::RunSummary& summary) {
+  const sim::ChangeMetrics& changes = summary.changes;
+  const bool detects = Detects(spec);
+  return {detects ? fmt::format("{} of {}", changes.detected, changes.true_changes) : "–",
+          detects ? OrDash(changes.median_delay(), 0) : "–",
+          detects ? OrDash(changes.false_alarms_per_1000(), 2) : "–",
+          fmt::format("{:.0f}", summary.models),
+          OrDash(summary.clusters.precision(), 2),
+          OrDash(summary.clusters.recall(), 2)};
+}
+
+std::string_view DiagnosisLegend() {
+  return "Detected: true changes that the policy noticed before the user's next one; delay: "
+         "median, "
+         "in visits of the user. False alarms: per 1000 steps at which no change was pending. "
+         "Precision and recall: over pairs of users, on one model against of one taste.";
+}
+
+}  // namespace codband::experiments

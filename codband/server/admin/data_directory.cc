@@ -1,0 +1,153 @@
+#include "codband/server/admin/data_directory.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "codband/base/file.h"
+#include "codband/engine/records.h"
+#include "codband/server/http/http_client.h"
+
+namespace codband::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kConnectTimeout{2};
+constexpr std::chrono::hours kBackupTimeout{24};  // as long as the disk takes
+
+std::filesystem::path NotePath(const std::filesystem::path& data) { return data / "server.json"; }
+
+// What a reply other than 2xx says: {"error": {"message": …}}, or its text.
+std::string ErrorText(const HttpReply& reply) {
+  const Json json = Json::parse(reply.body, nullptr, false);
+  const auto pointer = Json::json_pointer("/error/message");
+  if (json.is_object() && json.contains(pointer) && json[pointer].is_string()) {
+    return json[pointer].get<std::string>();
+  }
+  return reply.body.empty() ? "no reason given" : reply.body;
+}
+
+Status AskForBackup(const ServerNote& server, const std::filesystem::path& out) {
+  const auto url = ParseHttpUrl(server.url);
+  if (!url.ok()) return url.status();
+  auto client = HttpClient::Connect(url.value(), kConnectTimeout);
+  if (!client.ok()) return client.status();
+  HttpRequest request{
+      .method = "POST", .target = "/v1/backup", .body = Json{{"directory", out.string()}}.dump()};
+  if (const char* key = std::getenv("CODBAND_API_KEY")) request.headers = {{"X-API-Key", key}};
+  const auto reply = client.value()->Send(request, kBackupTimeout);
+  if (!reply.ok()) return reply.status();
+  const unsigned status = reply.value().status;
+  if (status / 100 == 2) return {};
+  const std::string text = fmt::format(
+      "the server at {} refused ({}): {}{}", server.url, status, ErrorText(reply.value()),
+      status == 401 ? "; its key goes into the environment variable CODBAND_API_KEY" : "");
+  return status / 100 == 4 ? Status::InvalidArgument(text) : Status::IoError(text);
+}
+
+}  // namespace
+
+Status WriteServerNote(const std::filesystem::path& data, const ServerNote& note) {
+  return WriteFileDurably(NotePath(data), Json{{"url", note.url}, {"pid", note.pid}}.dump() + "\n");
+}
+
+void RemoveServerNote(const std::filesystem::path& data) {
+  std::error_code ignored;
+  std::filesystem::remove(NotePath(data), ignored);
+}
+
+std::optional<ServerNote> ReadServerNote(const std::filesystem::path& data) {
+  const auto text = ReadFile(NotePath(data));
+  if (!text.ok()) return std::nullopt;
+  const Json json = Json::parse(text.value(), nullptr, false);
+  if (!json.is_object() || !json.contains("url") || !json["url"].is_string()) return std::nullopt;
+  const auto pid = json.find("pid");
+  return ServerNote{
+      .url = json["url"],
+      .pid = pid != json.end() && pid->is_number_integer() ? pid->get<std::int64_t>() : 0};
+}
+
+std::optional<ServerNote> FindRunningServer(const std::filesystem::path& data) {
+  auto note = ReadServerNote(data);
+  if (!note) return std::nullopt;
+  const auto url = ParseHttpUrl(note->url);
+  if (!url.ok()) return std::nullopt;
+  auto client = HttpClient::Connect(url.value(), kConnectTimeout);
+  if (!client.ok()) return std::nullopt;
+  const auto reply = client.value()->Send({.target = "/v1/health/live"}, kConnectTimeout);
+  return reply.ok() && reply.value().status == 200 ? note : std::nullopt;
+}
+
+Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path& data,
+                                                    const store::RocksDbOptions& options) {
+  auto store = store::OpenRocksDbStore(data, options);
+  if (store.ok()) return store;
+  std::string message = store.status().message();
+  switch (store.status().code()) {
+    case StatusCode::kUnavailable: {
+      const auto note = ReadServerNote(data);
+      message += note ? fmt::format("; a server has it: {} (process {})", note->url, note->pid)
+                      : "; one process at a time can use a data directory";
+      break;
+    }
+    case StatusCode::kCorruption:
+      message += fmt::format(
+          "; 'codband doctor --data {}' tells more, 'codband restore' brings a "
+          "backup back",
+          data.string());
+      break;
+    case StatusCode::kNotFound:
+      message += "; 'codband serve --data DIR' makes a data directory";
+      break;
+    default:
+      break;
+  }
+  return Status(store.status().code(), std::move(message));
+}
+
+Result<std::unique_ptr<engine::Engine>> OpenDataForReading(const std::filesystem::path& data) {
+  auto store = OpenDataStore(data, {.create = false, .read_only = true});
+  if (!store.ok()) return store.status();
+  engine::EngineOptions options;
+  options.read_only = true;
+  std::string bytes;
+  const Status found =
+      store.value()->Get(store::Table::kCheckpoint, engine::CheckpointRecord::kKey, bytes);
+  if (found.ok()) {
+    auto checkpoint = engine::CheckpointRecord::Decode(bytes);
+    if (!checkpoint.ok()) return checkpoint.status();
+    options.policy = std::move(checkpoint).value().spec;
+  } else if (found.code() != StatusCode::kNotFound) {
+    return found;
+  }
+  return engine::Engine::Open(std::move(store).value(), options);
+}
+
+Result<std::string> BackUpData(const std::filesystem::path& data,
+                               const std::filesystem::path& out) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::absolute(out, error);
+  if (error || out.empty()) {
+    return Status::InvalidArgument(fmt::format("'{}' is no name for a directory", out.string()));
+  }
+  if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) {
+    return Status::InvalidArgument(
+        fmt::format("{} exists, expected the name of a new directory", target.string()));
+  }
+  // The lock of the store knows whether a server runs; a note may be left over from a crash.
+  auto store = OpenDataStore(data, {.create = false});
+  if (store.ok()) {
+    CODBAND_RETURN_IF_ERROR(store.value()->Backup(target));
+    return std::string();
+  }
+  const auto note = ReadServerNote(data);
+  if (store.status().code() != StatusCode::kUnavailable || !note) return store.status();
+  CODBAND_RETURN_IF_ERROR(AskForBackup(*note, target));
+  return fmt::format("by the server at {}", note->url);
+}
+
+}  // namespace codband::server

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "codband/base/random.h"
+#include "codband/base/status.h"
+#include "codband/engine/engine.h"
+
+namespace codband::server {
+
+struct DemoOptions {
+  std::uint64_t seed = 1;
+  std::size_t users = 200;
+  std::size_t burst = 12'000;      // visits at full speed, so that there is something to see
+  double visits_per_second = 100;  // from then on
+  double chance_of_change = 2e-3;  // that a user has another taste at the next visit
+};
+
+// A small world of music: 300 artists with genres, moods and decades, and listeners with one of
+// eight tastes who change their minds now and then. What a listener does depends on the seed and on
+// what is recommended, not on timing.
+class DemoWorld {
+ public:
+  DemoWorld(std::size_t dim, const DemoOptions& options);
+
+  const std::vector<engine::Item>& items() const { return items_; }
+  const std::string& user(std::size_t u) const { return users_[u].name; }
+
+  // The next listener who comes by, perhaps with a new taste, and what is on offer.
+  struct Visit {
+    std::uint64_t number = 0;
+    std::size_t user = 0;
+    std::size_t taste = 0;                // the listener's, at this visit
+    std::vector<std::size_t> offer = {};  // indices of items
+  };
+  Visit Next();
+  // 1 if the listener of the visit plays the artist, else 0.
+  double Reward(const Visit& visit, const std::string& item) const;
+  // The chance of that.
+  double PlayChance(std::size_t taste, std::size_t item) const;
+
+ private:
+  struct User {
+    std::string name;
+    std::size_t taste = 0;
+  };
+
+  const DemoOptions options_;
+  std::vector<engine::Item> items_;
+  std::vector<User> users_;
+  std::uint64_t next_visit_ = 0;
+};
+
+// Plays the world against an engine from a thread of its own, until it is destroyed.
+class Demo {
+ public:
+  // Puts the catalogue into the engine, which outlives the demo, and starts.
+  static Result<std::unique_ptr<Demo>> Start(engine::Engine& engine, const DemoOptions& options);
+  ~Demo();
+  Demo(const Demo&) = delete;
+  Demo& operator=(const Demo&) = delete;
+
+  // Whether the burst is over.
+  bool warm() const;
+  const DemoWorld& world() const { return world_; }
+
+ private:
+  Demo(engine::Engine& engine, const DemoOptions& options);
+  void Run();
+  void Play(std::size_t visits);
+
+  engine::Engine& engine_;
+  const DemoOptions options_;
+  DemoWorld world_;
+  std::string run_;  // part of event ids: no two runs on the same data share one
+  mutable std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopping_ = false;
+  bool warm_ = false;
+  std::thread thread_;
+};
+
+}  // namespace codband::server

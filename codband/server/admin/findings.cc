@@ -1,0 +1,175 @@
+#include "codband/server/admin/findings.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <memory>
+
+#include "codband/base/text.h"
+#include "codband/engine/engine.h"
+#include "codband/engine/records.h"
+#include "codband/report/table.h"
+#include "codband/server/admin/data_directory.h"
+#include "codband/store/store.h"
+
+namespace codband::server {
+namespace {
+
+struct TableName {
+  store::Table table;
+  const char* part;
+  const char* what;
+};
+constexpr TableName kTables[] = {
+    {store::Table::kItems, "catalogue", "items"},
+    {store::Table::kUsers, "users", "users as of the checkpoint"},
+    {store::Table::kPeople, "histories", "names and histories of users"},
+    {store::Table::kPending, "decisions", "decisions, waiting or settled lately"},
+    {store::Table::kDeadlines, "deadlines", "ends of waits"},
+};
+
+std::string Count(std::uint64_t number) { return GroupThousands(fmt::format("{}", number)); }
+
+std::string Size(std::uint64_t bytes) {
+  return bytes < (1 << 20) ? fmt::format("{:.1f} KiB", static_cast<double>(bytes) / (1 << 10))
+                           : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string Time(std::int64_t ms) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(ms / 1000)));
+}
+
+// What can be said of a part, or what is wrong with it.
+Finding Look(const char* part, const Result<std::string>& result) {
+  return {.part = part,
+          .sound = result.ok(),
+          .text = result.ok() ? result.value() : result.status().message()};
+}
+
+Result<std::string> LookAtIdentity(const store::Store& store) {
+  std::string bytes;
+  CODBAND_RETURN_IF_ERROR(store.Get(store::Table::kMeta, engine::Identity::kKey, bytes));
+  const auto identity = engine::Identity::Decode(bytes);
+  if (!identity.ok()) return identity.status();
+  return fmt::format("format {}, {} features, made {} by codband {}", engine::kDataFormatVersion,
+                     identity.value().dim, Time(identity.value().created_ms),
+                     identity.value().version);
+}
+
+Result<std::string> LookAtCheckpoint(const store::Store& store, std::uint64_t& sequence) {
+  std::string bytes;
+  const Status found = store.Get(store::Table::kCheckpoint, engine::CheckpointRecord::kKey, bytes);
+  if (found.code() == StatusCode::kNotFound) return std::string("none yet");
+  if (!found.ok()) return found;
+  const auto checkpoint = engine::CheckpointRecord::Decode(bytes);
+  if (!checkpoint.ok()) return checkpoint.status();
+  sequence = checkpoint.value().sequence;
+  const std::string& spec = checkpoint.value().spec;
+  return fmt::format("policy {}, up to entry {} of the log, {} users, {} changes detected",
+                     spec.substr(0, spec.find(':')), Count(sequence),
+                     Count(checkpoint.value().users), Count(checkpoint.value().changes));
+}
+
+Result<std::string> LookAtLog(const store::Store& store, std::uint64_t checkpoint) {
+  std::uint64_t entries = 0;
+  std::uint64_t after = 0;
+  std::uint64_t bytes = 0;
+  Status damaged;
+  CODBAND_RETURN_IF_ERROR(store.Scan(store::Table::kLog, {}, {}, [&](auto key, auto value) {
+    const auto sequence = engine::ReadNumberKey(key);
+    if (!sequence.ok()) {
+      damaged = sequence.status();
+      return false;
+    }
+    ++entries;
+    after += sequence.value() > checkpoint ? 1 : 0;
+    bytes += key.size() + value.size();
+    return true;
+  }));
+  CODBAND_RETURN_IF_ERROR(damaged);
+  return fmt::format("{} entries ({}), {} of them after the checkpoint", Count(entries),
+                     Size(bytes), Count(after));
+}
+
+Result<std::string> LookAtTable(const store::Store& store, const TableName& name) {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+  CODBAND_RETURN_IF_ERROR(store.Scan(name.table, {}, {}, [&](auto key, auto value) {
+    ++entries;
+    bytes += key.size() + value.size();
+    return true;
+  }));
+  return fmt::format("{} {} ({})", Count(entries), name.what, Size(bytes));
+}
+
+Result<std::string> LookAtModels(const std::filesystem::path& data) {
+  try {
+    auto engine = OpenDataForReading(data);
+    if (!engine.ok()) return engine.status();
+    CODBAND_RETURN_IF_ERROR(engine.value()->Check());
+    const engine::EngineStats stats = engine.value()->Stats();
+    return fmt::format("{} models add up to their {} users", Count(stats.models),
+                       Count(stats.users));
+  } catch (const std::exception& error) {
+    // What was read back broke an invariant: it is the data that is not sound.
+    return Status::Corruption(error.what());
+  }
+}
+
+std::string ServerText(const std::filesystem::path& data) {
+  if (const auto server = FindRunningServer(data)) {
+    return fmt::format("runs at {} (process {})", server->url, server->pid);
+  }
+  if (const auto note = ReadServerNote(data)) {
+    return fmt::format("none answers; one at {} did not stop in order", note->url);
+  }
+  return "none runs on it";
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> ExamineData(const std::filesystem::path& data) {
+  auto store = OpenDataStore(data, {.create = false, .read_only = true});
+  if (!store.ok() && store.status().code() != StatusCode::kCorruption) return store.status();
+  std::vector<Finding> findings = {{.part = "server", .text = ServerText(data)}};
+  if (!store.ok()) {
+    findings.push_back({.part = "store", .sound = false, .text = store.status().message()});
+    return findings;
+  }
+  const store::Store& tables = *store.value();
+  const Status verified = tables.Verify();
+  findings.push_back({.part = "store",
+                      .sound = verified.ok(),
+                      .text = verified.ok() ? fmt::format("{} on disk, checksums match",
+                                                          Size(tables.Stats().disk_bytes))
+                                            : verified.message()});
+  std::uint64_t checkpoint = 0;
+  findings.push_back(Look("identity", LookAtIdentity(tables)));
+  findings.push_back(Look("checkpoint", LookAtCheckpoint(tables, checkpoint)));
+  findings.push_back(Look("log", LookAtLog(tables, checkpoint)));
+  for (const TableName& name : kTables) {
+    findings.push_back(Look(name.part, LookAtTable(tables, name)));
+  }
+  findings.push_back(Look("models", LookAtModels(data)));
+  return findings;
+}
+
+Status CheckSound(const std::filesystem::path& data, const std::vector<Finding>& findings) {
+  const auto broken = std::ranges::find(findings, false, &Finding::sound);
+  if (broken == findings.end()) return {};
+  return {StatusCode::kCheckFailed,
+          fmt::format("{} is not sound: {}: {}", data.string(), broken->part, broken->text)};
+}
+
+std::string FindingsText(const std::vector<Finding>& findings) {
+  report::ReportTable table({{"part"}, {"sound"}, {"what is there"}});
+  for (const Finding& finding : findings) {
+    table.AddRow({finding.part, finding.sound ? "yes" : "NO", finding.text});
+  }
+  return table.ToText();
+}
+
+}  // namespace codband::server

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "codband/base/status.h"
+
+namespace codband::server {
+
+// One thing that was looked at in a data directory.
+struct Finding {
+  std::string part;
+  bool sound = true;
+  std::string text;  // what is there, or what is wrong
+};
+
+// Looks at everything in a data directory and changes nothing: whether it opens, checksums, what it
+// is, the last checkpoint, what every table holds, whether the models add up to their users. Looks
+// on as far as it can when something is wrong. A server may run on it. kNotFound if there is no
+// data. Slow: reads everything.
+Result<std::vector<Finding>> ExamineData(const std::filesystem::path& data);
+
+// kCheckFailed with the first that is not sound, if any.
+Status CheckSound(const std::filesystem::path& data, const std::vector<Finding>& findings);
+
+// A table for people.
+std::string FindingsText(const std::vector<Finding>& findings);
+
+}  // namespace codband::server

@@ -1,0 +1,129 @@
+// One decision as a line of DSJSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+#include "codband/server/api/decision_log.h"
+
+namespace codband::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Bytes that are no UTF-8 become the replacement character: a line is always valid JSON.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// "2021-07-29T10:00:00.999Z"
+std::string Rfc3339(std::int64_t time_ms) {
+  const std::int64_t ms = ((time_ms % 1000) + 1000) % 1000;
+  const std::time_t seconds = (time_ms - ms) / 1000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, ms);
+}
+
+Json ReadableByVw(const Json& json);
+
+Json ObjectForVw(const Json& object) {
+  Json out = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    out[key.starts_with('_') ? "x" + key : key] = ReadableByVw(value);
+  }
+  return out;
+}
+
+// VW reads lists of numbers and of objects. Of others it wants one feature an element: ["a", "b"]
+// becomes {"a": true, "b": true}, anything else goes by its index.
+Json ArrayForVw(const Json& array) {
+  const bool plain = std::ranges::all_of(array, [](const Json& element) {
+    return element.is_number() || element.is_null() || element.is_object();
+  });
+  Json out = plain ? Json::array() : Json::object();
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    if (plain) {
+      out.push_back(ReadableByVw(array[i]));
+    } else if (array[i].is_string()) {
+      const std::string& word = array[i].get_ref<const std::string&>();
+      out[word.starts_with('_') ? "x" + word : word] = true;
+    } else {
+      out[fmt::format("{}", i)] = ReadableByVw(array[i]);
+    }
+  }
+  return out;
+}
+
+Json ReadableByVw(const Json& json) {
+  if (json.is_object()) return ObjectForVw(json);
+  if (json.is_array()) return ArrayForVw(json);
+  return json;
+}
+
+std::string Context(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_object() || json.is_array()) return Dump(ReadableByVw(json));
+  return Dump({{"text", json.is_string() ? json.get<std::string>() : text}});
+}
+
+// The chosen action first, then by falling probability; of equal ones the first offered.
+std::vector<std::size_t> ServiceOrder(const engine::FinishedDecision& decision) {
+  std::vector<std::size_t> order(decision.candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    if ((a == decision.chosen) != (b == decision.chosen)) return a == decision.chosen;
+    return decision.candidates[a].probability > decision.candidates[b].probability;
+  });
+  return order;
+}
+
+}  // namespace
+
+std::string ToDsJson(const engine::FinishedDecision& decision) {
+  const std::vector<std::size_t> order = ServiceOrder(decision);
+  std::string line;
+  const auto add = [out = std::back_inserter(line)](auto format, const auto&... values) {
+    fmt::format_to(out, fmt::runtime(format), values...);
+  };
+  const double chance = decision.candidates.at(decision.chosen).probability;
+  // 0 - x, not -x: there is no need for a cost of -0.
+  const double cost = 0 - decision.reward;
+  add(R"({{"_label_cost":{},"_label_probability":{},"_label_Action":{},"_labelIndex":{})", cost,
+      chance, decision.chosen + 1, decision.chosen);
+  add(R"(,"_original_label_cost":{},"_skipLearn":{},"_defaulted":{})", cost, !decision.learned,
+      decision.defaulted);
+  add(R"(,"Timestamp":"{}","Version":"1","EventId":{})", Rfc3339(decision.time_ms),
+      Dump(decision.event_id));
+  const char* separator = "";
+  for (line += R"(,"a":[)"; const std::size_t i : order) {
+    add("{}{}", std::exchange(separator, ","), i + 1);
+  }
+  separator = "";
+  for (line += R"(],"p":[)"; const std::size_t i : order) {
+    add("{}{}", std::exchange(separator, ","), decision.candidates[i].probability);
+  }
+  add(R"(],"c":{{"User":{{"id":{}}})", Dump(decision.user));
+  if (!decision.context.empty()) add(R"(,"Context":{})", Context(decision.context));
+  separator = "";
+  line += R"(,"_multi":[)";
+  for (const engine::FinishedDecision::Candidate& candidate : decision.candidates) {
+    add(R"({}{{"_tag":{},"Features":{{)", std::exchange(separator, ","), Dump(candidate.id));
+    const char* comma = "";
+    for (std::size_t f = 0; f < candidate.features.size(); ++f) {
+      if (candidate.features[f] == 0 || !std::isfinite(candidate.features[f])) continue;
+      add(R"({}"f{}":{})", std::exchange(comma, ","), f, candidate.features[f]);
+    }
+    line += "}}";
+  }
+  add(R"(]}},"pdrop":0,"VWState":{{"m":{}}}}})", Dump(decision.policy));
+  return line;
+}
+
+}  // namespace codband::server

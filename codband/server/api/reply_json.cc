@@ -1,0 +1,338 @@
+#include "codband/server/api/reply_json.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "codband/base/check.h"
+#include "codband/server/api/text.h"
+
+namespace codband::server {
+namespace {
+
+// Most names are plain: the run up to the next character that needs care is copied at once.
+bool IsPlain(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+
+void AppendEscaped(std::string& out, char c) {
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      fmt::format_to(std::back_inserter(out), FMT_COMPILE("\\u{:04x}"),
+                     static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+}
+
+// `key` with its quotes and colon, and the comma before it: ",\"mean\":".
+template <typename T>
+void AppendMember(std::string& out, std::string_view key, const T& value) {
+  out += key;
+  if constexpr (std::is_convertible_v<T, std::string_view>) {
+    AppendJsonString(out, value);
+  } else {
+    AppendJsonNumber(out, value);
+  }
+}
+
+void AppendModelId(std::string& out, std::string_view key, ModelId model) {
+  out += key;
+  if (model == kNoModel) {
+    out += "null";
+  } else {
+    AppendJsonNumber(out, model);
+  }
+}
+
+void AppendTimeMember(std::string& out, std::string_view key, std::int64_t time_ms) {
+  out += key;
+  out += '"';
+  AppendTime(out, time_ms);
+  out += '"';
+}
+
+// "[a,b,c]" with `append` for each.
+template <typename Range, typename Append>
+void AppendList(std::string& out, std::string_view key, const Range& range, const Append& append) {
+  out += key;
+  out += '[';
+  bool first = true;
+  for (const auto& element : range) {
+    if (!first) out += ',';
+    first = false;
+    append(element);
+  }
+  out += ']';
+}
+
+void AppendExplanation(std::string& out, const engine::Explanation& explanation) {
+  AppendList(out, ",\"explanation\":{\"contributions\":", explanation.contributions,
+             [&](const engine::Explanation::Contribution& part) {
+               AppendMember(out, "{\"feature\":", part.feature);
+               AppendMember(out, ",\"value\":", part.value);
+               out += '}';
+             });
+  AppendMember(out, ",\"intercept\":", explanation.intercept);
+  AppendMember(out, ",\"groupUsers\":", explanation.group_users);
+  AppendMember(out, ",\"groupObservations\":", explanation.group_observations);
+  if (explanation.last_change_ms) {
+    AppendTimeMember(out, ",\"lastChange\":", *explanation.last_change_ms);
+  } else {
+    out += ",\"lastChange\":null";
+  }
+  out += '}';
+}
+
+void AppendChange(std::string& out, const engine::Change& change, bool with_user) {
+  AppendTimeMember(out, "{\"time\":", change.time_ms);
+  if (with_user) AppendMember(out, ",\"userId\":", change.user);
+  AppendModelId(out, ",\"fromModelId\":", change.from);
+  AppendModelId(out, ",\"toModelId\":", change.to);
+  out += '}';
+}
+
+// Without the closing brace.
+void AppendModelStart(std::string& out, const engine::ModelReport& model) {
+  AppendModelId(out, "{\"modelId\":", model.id);
+  AppendMember(out, ",\"popularity\":", model.popularity);
+  AppendMember(out, ",\"users\":", model.users);
+  AppendMember(out, ",\"periods\":", model.periods);
+  AppendMember(out, ",\"observations\":", model.observations);
+  const auto append_top = [&](std::string_view name, std::string_view weight,
+                              const engine::ModelReport::Top& top) {
+    AppendMember(out, name, top.name);
+    AppendMember(out, weight, top.weight);
+    out += '}';
+  };
+  AppendList(out, ",\"topItems\":", model.items, [&](const engine::ModelReport::Top& top) {
+    append_top("{\"id\":", ",\"mean\":", top);
+  });
+  AppendList(out, ",\"topTags\":", model.tags, [&](const engine::ModelReport::Top& top) {
+    append_top("{\"tag\":", ",\"count\":", top);
+  });
+}
+
+}  // namespace
+
+void AppendJsonString(std::string& out, std::string_view text) {
+  out += '"';
+  std::size_t i = 0;
+  while (i < text.size()) {
+    std::size_t end = i;
+    while (end < text.size() && IsPlain(text[end])) ++end;
+    out.append(text.data() + i, end - i);
+    i = end;
+    if (i == text.size()) break;
+    if (static_cast<unsigned char>(text[i]) < 0x80) {
+      AppendEscaped(out, text[i]);
+      ++i;
+      continue;
+    }
+    const std::size_t length = Utf8Length(text, i);
+    out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(i, length);
+    i += length == 0 ? 1 : length;
+  }
+  out += '"';
+}
+
+void AppendJsonNumber(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  char digits[32];
+  const char* const end = fmt::format_to(digits, FMT_COMPILE("{}"), value);
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void AppendJsonNumber(std::string& out, std::uint64_t value) {
+  const fmt::format_int digits(value);
+  out.append(digits.data(), digits.size());
+}
+
+namespace {
+
+// Writes to memory that is known to be large enough, without asking for each piece.
+class Cursor {
+ public:
+  explicit Cursor(char* at) : at_(at) {}
+
+  template <std::size_t N>
+  void Text(const char (&literal)[N]) {
+    std::memcpy(at_, literal, N - 1);
+    at_ += N - 1;
+  }
+  void Text(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  template <typename Real>
+  void Number(Real value) {
+    if (std::isfinite(value)) {
+      at_ = fmt::format_to(at_, FMT_COMPILE("{}"), value);
+    } else {
+      Text("null");
+    }
+  }
+  char* at() const { return at_; }
+
+ private:
+  char* at_;
+};
+
+constexpr std::size_t kLongestNumber = 32;
+
+// One of a ranking's columns, in which many numbers repeat: the text of the last one is kept.
+template <typename Real>
+class Column {
+ public:
+  void Append(Cursor& out, double value) {
+    const auto rounded = static_cast<Real>(value);
+    if (text_.empty() || rounded != last_) {
+      last_ = rounded;
+      const char* const start = out.at();
+      out.Number(rounded);
+      text_ = {start, static_cast<std::size_t>(out.at() - start)};
+    } else {
+      out.Text(text_);
+    }
+  }
+
+ private:
+  Real last_ = 0;
+  std::string_view text_;  // where it was written
+};
+
+}  // namespace
+
+void AppendRankReply(std::string& out, const engine::RankReply& reply) {
+  AppendMember(out, "{\"eventId\":", reply.event_id);
+  AppendMember(out, ",\"rewardActionId\":", reply.reward_action_id);
+  out += ",\"ranking\":[";
+  // Names of the fields, four numbers, and a name of which every byte may need six.
+  std::size_t most = 0;
+  for (const engine::RankedItem& item : reply.ranking) {
+    most += 64 + 4 * kLongestNumber + 6 * item.id.size();
+  }
+  const std::size_t start = out.size();
+  out.resize(start + most);
+  Cursor cursor(out.data() + start);
+  Column<double> probability;
+  Column<float> score;  // and mean, which is often the same
+  Column<float> width;
+  std::string escaped;
+  for (const engine::RankedItem& item : reply.ranking) {
+    cursor.Text("{\"id\":");
+    if (std::ranges::all_of(item.id, IsPlain)) {
+      cursor.Text("\"");
+      cursor.Text(item.id);
+      cursor.Text("\"");
+    } else {
+      escaped.clear();
+      AppendJsonString(escaped, item.id);
+      cursor.Text(escaped);
+    }
+    cursor.Text(",\"probability\":");
+    probability.Append(cursor, item.probability);
+    cursor.Text(",\"score\":");
+    score.Append(cursor, item.score);
+    cursor.Text(",\"mean\":");
+    score.Append(cursor, item.mean);
+    cursor.Text(",\"width\":");
+    width.Append(cursor, item.width);
+    cursor.Text("},");
+  }
+  const std::size_t end = static_cast<std::size_t>(cursor.at() - out.data());
+  CODBAND_CHECK(end <= out.size());
+  out.resize(end);
+  if (!reply.ranking.empty()) out.pop_back();  // the last comma
+  out += ']';
+  AppendModelId(out, ",\"modelId\":", reply.model);
+  if (reply.explanation) AppendExplanation(out, *reply.explanation);
+  out += '}';
+}
+
+void AppendRewardReply(std::string& out, std::string_view event_id,
+                       const engine::RewardReply& reply) {
+  AppendMember(out, "{\"eventId\":", event_id);
+  out += reply.outcome == engine::RewardOutcome::kAccepted ? ",\"status\":\"accepted\""
+                                                           : ",\"status\":\"duplicate\"";
+  AppendMember(out, ",\"sequence\":", reply.sequence);
+  out += '}';
+}
+
+void AppendItem(std::string& out, const engine::Item& item) {
+  AppendMember(out, "{\"id\":", item.id);
+  AppendList(out, ",\"features\":", item.features, [&](double x) { AppendJsonNumber(out, x); });
+  if (!item.named.empty()) {
+    AppendList(out, ",\"named\":", item.named, [&](const features::NamedFeature& feature) {
+      AppendMember(out, "{\"name\":", feature.name);
+      AppendMember(out, ",\"value\":", feature.value);
+      out += '}';
+    });
+  }
+  AppendList(out, ",\"tags\":", item.tags,
+             [&](const std::string& tag) { AppendJsonString(out, tag); });
+  out += '}';
+}
+
+void AppendUser(std::string& out, const engine::UserReport& report) {
+  AppendMember(out, "{\"userId\":", report.user);
+  AppendModelId(out, ",\"modelId\":", report.model);
+  AppendMember(out, ",\"modelChance\":", report.model_chance);
+  AppendTimeMember(out, ",\"since\":", report.since_ms);
+  AppendMember(out, ",\"observations\":", report.observations);
+  AppendMember(out, ",\"periodObservations\":", report.period_observations);
+  AppendList(out, ",\"changes\":", report.changes,
+             [&](const engine::Change& change) { AppendChange(out, change, false); });
+  out += '}';
+}
+
+void AppendModels(std::string& out, std::span<const engine::ModelReport> models) {
+  AppendList(out, "{\"models\":", models, [&](const engine::ModelReport& model) {
+    AppendModelStart(out, model);
+    out += '}';
+  });
+  out += '}';
+}
+
+void AppendModel(std::string& out, const engine::ModelReport& model) {
+  AppendModelStart(out, model);
+  AppendList(out, ",\"parameter\":", model.parameter, [&](double x) { AppendJsonNumber(out, x); });
+  out += '}';
+}
+
+void AppendChanges(std::string& out, std::span<const engine::Change> changes) {
+  AppendList(out, "{\"changes\":", changes,
+             [&](const engine::Change& change) { AppendChange(out, change, true); });
+  out += '}';
+}
+
+void AppendError(std::string& out, const HttpError& error) {
+  AppendMember(out, "{\"error\":{\"code\":", error.code);
+  if (!error.field.empty()) AppendMember(out, ",\"field\":", error.field);
+  AppendMember(out, ",\"message\":", error.message);
+  if (error.line) AppendMember(out, ",\"line\":", *error.line);
+  if (error.imported) AppendMember(out, ",\"imported\":", *error.imported);
+  out += "}}";
+}
+
+}  // namespace codband::server

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace codband::server {
+
+// An answer being made. Reused by a connection, so that its strings keep their memory.
+struct Reply {
+  int status = 200;
+  std::string_view content_type = kJson;
+  std::string body;
+  std::string headers;  // more of them: "Allow: GET\r\n"
+  bool close = false;   // the connection cannot go on
+
+  static constexpr std::string_view kJson = "application/json";
+
+  void Reset() {
+    status = 200;
+    content_type = kJson;
+    body.clear();
+    headers.clear();
+    close = false;
+  }
+};
+
+}  // namespace codband::server

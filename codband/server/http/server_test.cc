@@ -1,0 +1,303 @@
+#include "codband/server/http/server.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "codband/server/api/openapi.h"
+#include "codband/server/http/router.h"
+#include "codband/server/http/test_client.h"
+
+namespace codband::server {
+namespace {
+
+using nlohmann::json;
+
+class ServerTest : public ServerFixture {
+ protected:
+  void SetUp() override { Start(); }
+};
+
+TEST_F(ServerTest, RanksAndTellsTheEngineWhatWasAsked) {
+  const TestReply reply =
+      Request("POST", "/v1/rank", R"({"userId":"ada","eventId":"e1","actions":["a","b"]})");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_TRUE(reply.Has("Content-Type: application/json\r\n"));
+  EXPECT_TRUE(reply.Has("Date: "));
+  const json parsed = reply.Json();
+  EXPECT_EQ(parsed["eventId"], "e1");
+  EXPECT_EQ(parsed["rewardActionId"], "a");
+  EXPECT_EQ(parsed["ranking"].size(), 2u);
+  EXPECT_EQ(parsed["ranking"][1]["probability"], 0.5);
+  EXPECT_EQ(parsed["modelId"], 3);
+  EXPECT_FALSE(parsed.contains("explanation"));
+  EXPECT_EQ(engine_.last_request().user, "ada");
+  EXPECT_EQ(engine_.last_request().candidates.size(), 2u);
+}
+
+TEST_F(ServerTest, AUserWithoutAModelHasNull) {
+  EXPECT_TRUE(Request("POST", "/v1/rank", R"({"userId":"new"})").Json()["modelId"].is_null());
+}
+
+TEST_F(ServerTest, ExplainsWhenAsked) {
+  const std::string body = R"({"userId":"u","actions":["a"]})";
+  EXPECT_EQ(Request("POST", "/v1/rank?explain=true", body).Json()["explanation"]["groupUsers"], 4);
+  EXPECT_FALSE(Request("POST", "/v1/rank?explain=false", body).Json().contains("explanation"));
+  EXPECT_EQ(Request("POST", "/v1/rank?explain=maybe", body).Error("field"), "explain");
+  EXPECT_EQ(Request("POST", "/v1/rank?why=1", body).status, 400);
+}
+
+TEST_F(ServerTest, AnswersThatComeAtOnceAreAnswersToo) {
+  EXPECT_EQ(Request("POST", "/v1/rank", R"({"userId":"now","actions":["a"]})").status, 200);
+}
+
+TEST_F(ServerTest, BadRequestsNeverReachTheEngine) {
+  for (const char* body : {"{", "{}", R"({"userId":"u","actions":[{"id":"a","features":[1]}]})",
+                           R"({"userId":"u","actions":[{"id":"a","features":[1,2,3,1e400]}]})"}) {
+    const TestReply reply = Request("POST", "/v1/rank", body);
+    EXPECT_EQ(reply.status, 400) << body;
+    EXPECT_EQ(reply.Error("code"), "BadArgument");
+    EXPECT_NE(reply.Error("field"), "");
+  }
+  EXPECT_EQ(Request("POST", "/v1/rank").Error("message"), "is empty, expected a JSON object");
+  EXPECT_EQ(Request("POST", "/v1/events/e/reward", R"({"value":NaN})").status, 400);
+  EXPECT_EQ(Request("PUT", "/v1/items/a", "{}").status, 400);
+  EXPECT_EQ(Request("POST", "/v1/backup", "{}").status, 400);
+  EXPECT_EQ(engine_.calls(), 0u);
+}
+
+TEST_F(ServerTest, StatusesOfTheEngineBecomeStatusesOfHttp) {
+  const auto rank = [&](const std::string& user) {
+    return Request("POST", "/v1/rank", R"({"userId":")" + user + "\"}");
+  };
+  const TestReply busy = rank("busy");
+  EXPECT_EQ(busy.status, 503);
+  EXPECT_TRUE(busy.Has("Retry-After: 1\r\n"));
+  EXPECT_EQ(rank("disk").status, 507);
+  EXPECT_EQ(rank("broken").status, 503);
+  EXPECT_EQ(rank("corrupt").status, 500);
+  const TestReply bad = rank("bad");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.Error("field"), "actions[1]");
+  const TestReply thrown = rank("throw");
+  EXPECT_EQ(thrown.status, 500);
+  EXPECT_EQ(thrown.Error("message"), "the engine is broken");
+  EXPECT_EQ(rank("well").status, 200);
+}
+
+TEST_F(ServerTest, RewardsHaveFourOutcomes) {
+  const std::string body = R"({"value":0.5})";
+  const TestReply first = Request("POST", "/v1/events/e%2F1/reward", body);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, R"({"eventId":"e/1","status":"accepted","sequence":1})");
+  const TestReply second = Request("POST", "/v1/events/e%2F1/reward", body);
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(second.Json()["status"], "duplicate");
+  EXPECT_EQ(Request("POST", "/v1/events/late/reward", body).status, 410);
+  EXPECT_EQ(Request("POST", "/v1/events/late/reward", body).Error("code"), "Late");
+  EXPECT_EQ(Request("POST", "/v1/events/unknown/reward", body).status, 404);
+}
+
+TEST_F(ServerTest, Activates) {
+  const TestReply reply = Request("POST", "/v1/events/e/activate");
+  EXPECT_EQ(reply.status, 204);
+  EXPECT_FALSE(reply.Has("Content-Length"));
+  EXPECT_EQ(Request("POST", "/v1/events/unknown/activate").status, 404);
+}
+
+TEST_F(ServerTest, ItemsArePutReadAndDeleted) {
+  EXPECT_EQ(Request("GET", "/v1/items/a%20b").status, 404);
+  EXPECT_EQ(Request("PUT", "/v1/items/a%20b", R"({"features":[1,2,3,4],"tags":["t"]})").status,
+            204);
+  EXPECT_EQ(Request("GET", "/v1/items/a%20b").body,
+            R"({"id":"a b","features":[1,2,3,4],"tags":["t"]})");
+  EXPECT_EQ(Request("DELETE", "/v1/items/a%20b").status, 204);
+  EXPECT_EQ(Request("DELETE", "/v1/items/a%20b").status, 404);
+}
+
+TEST_F(ServerTest, ImportsLines) {
+  std::string lines;
+  for (int i = 0; i < 2500; ++i) {
+    lines += R"({"id":"item-)" + std::to_string(i) + R"(","features":[1,2,3,4]})" + "\n";
+  }
+  const TestReply reply = Request("POST", "/v1/items", lines);
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.Json()["accepted"], 2500);
+  EXPECT_EQ(reply.Json()["status"], "ok");
+  EXPECT_TRUE(reply.Json()["tookMillis"].is_number_unsigned());
+  EXPECT_EQ(engine_.items(), 2500u);
+}
+
+TEST_F(ServerTest, ImportsChunkedLines) {
+  TestClient client = Connect();
+  client.Send("POST /v1/items HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
+  client.Send("10\r\n{\"id\":\"a\",\"featu\r\n");
+  client.Send("10\r\nres\":[1,2,3,4]}\n\r\n0\r\n\r\n");
+  EXPECT_EQ(client.Receive().body.substr(0, 14), R"({"accepted":1,)");
+  EXPECT_EQ(client.Request("GET", "/v1/items/a").status, 200);
+}
+
+TEST_F(ServerTest, AnImportIsAllOrNothing) {
+  const TestReply reply =
+      Request("POST", "/v1/items", "{\"id\":\"a\",\"features\":[1,2,3,4]}\n\n{\"id\":\"b\"}\n");
+  EXPECT_EQ(reply.status, 400);
+  const json error = reply.Json()["error"];
+  EXPECT_EQ(error["line"], 3);
+  EXPECT_EQ(error["field"], "features");
+  EXPECT_EQ(error["imported"], 0);
+  EXPECT_EQ(engine_.items(), 0u);
+  EXPECT_EQ(Request("POST", "/v1/items", "\n\n").Error("message"),
+            "is empty, expected one JSON object a line");
+  EXPECT_EQ(Request("POST", "/v1/items").status, 400);
+  EXPECT_EQ(Request("POST", "/v1/items", "[{}]").Error("message"),
+            "is an array, expected an object");
+}
+
+TEST_F(ServerTest, Users) {
+  const json user = Request("GET", "/v1/users/ada").Json();
+  EXPECT_EQ(user["userId"], "ada");
+  EXPECT_EQ(user["since"], "2019-07-07T12:00:00.123Z");
+  EXPECT_EQ(Request("GET", "/v1/users/nobody").status, 404);
+  EXPECT_EQ(Request("DELETE", "/v1/users/ada").status, 204);
+  EXPECT_EQ(Request("DELETE", "/v1/users/nobody").status, 404);
+}
+
+TEST_F(ServerTest, Models) {
+  const json models = Request("GET", "/v1/models?top=1").Json()["models"];
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0]["topItems"].size(), 1u);
+  EXPECT_FALSE(models[0].contains("parameter"));
+  EXPECT_EQ(Request("GET", "/v1/models/1").Json()["parameter"].size(), 4u);
+  EXPECT_EQ(Request("GET", "/v1/models/9").status, 404);
+  EXPECT_EQ(Request("GET", "/v1/models/x").status, 400);
+  EXPECT_EQ(Request("GET", "/v1/models?top=0").Error("field"), "top");
+  EXPECT_EQ(Request("GET", "/v1/models?top=1001").status, 400);
+}
+
+TEST_F(ServerTest, Changes) {
+  EXPECT_EQ(Request("GET", "/v1/changes").Json()["changes"].size(), 2u);
+  EXPECT_EQ(Request("GET", "/v1/changes?limit=1").Json()["changes"].size(), 1u);
+  EXPECT_EQ(Request("GET", "/v1/changes?limit=-1").status, 400);
+}
+
+TEST_F(ServerTest, Backups) {
+  const TestReply reply = Request("POST", "/v1/backup", R"({"directory":"/b"})");
+  EXPECT_EQ(reply.status, 201);
+  EXPECT_EQ(reply.body, R"({"directory":"/b"})");
+  EXPECT_EQ(Request("POST", "/v1/backup", R"({"directory":"/taken"})").status, 400);
+}
+
+TEST_F(ServerTest, ReadinessIsThatOfTheStore) {
+  EXPECT_EQ(Request("GET", "/v1/health/live").body, R"({"status":"live"})");
+  EXPECT_EQ(Request("GET", "/v1/health/ready").status, 200);
+  engine_.set_last_error("disk on fire");
+  const TestReply reply = Request("GET", "/v1/health/ready");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.Error("message"), "disk on fire");
+  EXPECT_EQ(Request("GET", "/v1/health/live").status, 200);
+}
+
+TEST_F(ServerTest, MetricsCountRequests) {
+  Request("GET", "/v1/models");
+  Request("GET", "/v1/nothing");
+  const TestReply reply = Request("GET", "/metrics");
+  EXPECT_TRUE(reply.Has("Content-Type: text/plain; version=0.0.4"));
+  EXPECT_NE(reply.body.find(
+                R"(codband_http_requests_total{route="/v1/models",method="GET",status="2xx"} 1)"),
+            std::string::npos);
+  EXPECT_NE(reply.body.find(
+                R"(codband_http_requests_total{route="other",method="other",status="4xx"} 1)"),
+            std::string::npos);
+  // This one at least; those of the requests before may still be closing.
+  const std::string_view name = "\ncodband_connections ";
+  const std::size_t at = reply.body.find(name);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_GE(std::stoi(reply.body.substr(at + name.size())), 1);
+}
+
+TEST_F(ServerTest, FirstPageAndDescription) {
+  const TestReply page = Request("GET", "/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_TRUE(page.Has("text/html"));
+  EXPECT_NE(page.body.find("rock &amp; roll"), std::string::npos);
+  EXPECT_EQ(page.body.find("<b>eve"), std::string::npos);
+  EXPECT_EQ(Request("GET", "/openapi.json").body, kOpenApiJson);
+}
+
+TEST_F(ServerTest, HeadHasTheLengthWithoutTheBody) {
+  TestClient client = Connect();
+  const TestReply head = client.Request("HEAD", "/v1/models");
+  EXPECT_EQ(head.status, 200);
+  const TestReply get = client.Request("GET", "/v1/models");
+  EXPECT_TRUE(head.Has("Content-Length: " + std::to_string(get.body.size()) + "\r\n"));
+  for (const Route& route : Routes()) {
+    if (route.method != Method::kGet) continue;
+    std::string path(route.pattern);
+    if (path.find("{id}") != std::string::npos) path.replace(path.find("{id}"), 4, "1");
+    EXPECT_NE(client.Request("HEAD", path).status, 405) << path;
+    EXPECT_EQ(client.Request("GET", "/v1/health/live").body, R"({"status":"live"})") << path;
+  }
+}
+
+TEST_F(ServerTest, WrongMethodsAndPathsAreToldTheRightOnes) {
+  const TestReply method = Request("GET", "/v1/rank");
+  EXPECT_EQ(method.status, 405);
+  EXPECT_TRUE(method.Has("Allow: POST\r\n"));
+  EXPECT_EQ(Request("PATCH", "/v1/items/a").status, 405);
+  EXPECT_EQ(Request("BREW", "/v1/items/a").status, 405);
+  const TestReply path = Request("POST", "/v1/ranks", "{}");
+  EXPECT_EQ(path.status, 404);
+  EXPECT_NE(path.Error("message").find("/v1/rank"), std::string::npos);
+  EXPECT_EQ(Request("GET", "/v1/items/%zz").Error("field"), "id");
+  EXPECT_EQ(Request("GET", "/v1/users/%ff").status, 400);
+}
+
+TEST_F(ServerTest, TheTypeOfTheContentIsNotLookedAt) {
+  EXPECT_EQ(Request("POST", "/v1/rank", R"({"userId":"u"})",
+                    "Content-Type: application/x-www-form-urlencoded\r\n")
+                .status,
+            200);
+}
+
+TEST(ServerKeyTest, OnlyHealthIsOpenWithoutTheKey) {
+  FakeEngine engine;
+  ServerOptions options{.port = 0};
+  options.api_key = "secret";
+  auto server = Server::Start(engine, options);
+  ASSERT_TRUE(server.ok());
+  const std::uint16_t port = server.value()->port();
+  for (const Route& route : Routes()) {
+    std::string path(route.pattern);
+    if (path.find("{id}") != std::string::npos) path.replace(path.find("{id}"), 4, "1");
+    const std::string_view method = MethodName(route.method);
+    const TestReply without = TestClient(port).Request(method, path, "{}");
+    EXPECT_EQ(without.status == 401, !route.open) << path;
+    EXPECT_EQ(TestClient(port).Request(method, path, "{}", "X-API-Key: secres\r\n").status == 401,
+              !route.open);
+    EXPECT_NE(TestClient(port).Request(method, path, "{}", "x-api-key: secret\r\n").status, 401);
+  }
+  EXPECT_EQ(TestClient(port).Request("GET", "/nowhere").status, 401);
+  // The refusal does not end the connection.
+  TestClient client(port);
+  EXPECT_EQ(client.Request("POST", "/v1/rank", "{}").Error("field"), "X-API-Key");
+  EXPECT_EQ(client.Request("GET", "/v1/health/live").status, 200);
+}
+
+TEST(ServerStartTest, RefusesWhatItCannotDo) {
+  FakeEngine engine;
+  const auto code = [&](const ServerOptions& options) {
+    return Server::Start(engine, options).status().code();
+  };
+  EXPECT_EQ(code({.host = "nowhere", .port = 0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.host = "192.0.2.1", .port = 0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.port = 0, .threads = 0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.port = 0, .request_timeout_ms = 0}), StatusCode::kInvalidArgument);
+  const auto first = Server::Start(engine, {.port = 0});
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(code({.port = first.value()->port()}), StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace codband::server

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "codband/server/http/server.h"
+#include "codband/server/test_support.h"
+
+namespace codband::server {
+
+struct TestReply {
+  int status = 0;       // 0: the connection ended
+  std::string headers;  // as sent, the status line included
+  std::string body;
+
+  bool Has(std::string_view text) const { return headers.find(text) != std::string::npos; }
+  nlohmann::json Json() const { return nlohmann::json::parse(body, nullptr, false); }
+  std::string Error(const char* member) const {
+    const nlohmann::json parsed = Json();
+    if (!parsed.is_object() || !parsed.contains("error")) return "no error: " + body;
+    return parsed["error"].value(member, "");
+  }
+};
+
+// A client that sends exactly the bytes it is told to. For tests only. Waits half a minute at most
+// for anything, so that a server that is stuck fails a test instead of holding it up.
+class TestClient {
+ public:
+  explicit TestClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const timeval limit{.tv_sec = 30, .tv_usec = 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ =
+        ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  TestClient(TestClient&& other) noexcept
+      : socket_(std::exchange(other.socket_, -1)),
+        connected_(other.connected_),
+        input_(std::move(other.input_)) {}
+  TestClient(const TestClient&) = delete;
+  TestClient& operator=(const TestClient&) = delete;
+  ~TestClient() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+
+  bool connected() const { return connected_; }
+
+  // False if the server does not take it all.
+  bool Send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+
+  TestReply Receive(bool head = false) {
+    TestReply reply;
+    std::size_t end = input_.find("\r\n\r\n");
+    while (end == std::string::npos) {
+      if (!ReadSome()) return reply;
+      end = input_.find("\r\n\r\n");
+    }
+    reply.headers = input_.substr(0, end + 4);
+    input_.erase(0, end + 4);
+    std::size_t length = 0;
+    const std::size_t field = reply.headers.find("Content-Length: ");
+    if (field != std::string::npos) length = std::stoul(reply.headers.substr(field + 16));
+    if (head) length = 0;
+    while (input_.size() < length) {
+      if (!ReadSome()) return reply;
+    }
+    reply.body = input_.substr(0, length);
+    input_.erase(0, length);
+    reply.status = std::stoi(reply.headers.substr(9, 3));
+    return reply;
+  }
+
+  TestReply Request(std::string_view method, std::string_view target, std::string_view body = {},
+                    std::string_view headers = {}) {
+    std::string request(method);
+    request.append(" ").append(target).append(" HTTP/1.1\r\nHost: test\r\n").append(headers);
+    if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    request.append("\r\n").append(body);
+    Send(request);
+    return Receive(method == "HEAD");
+  }
+
+  // Whether the server has closed the connection, with nothing more said.
+  bool Ended() { return input_.empty() && !ReadSome(); }
+
+  // Goes away without a farewell: the server sees a reset.
+  void Reset() {
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    ::close(std::exchange(socket_, -1));
+  }
+  void ShutdownSend() { ::shutdown(socket_, SHUT_WR); }
+
+ private:
+  bool ReadSome() {
+    char buffer[65536];
+    const ssize_t count = ::recv(socket_, buffer, sizeof(buffer), 0);
+    if (count <= 0) return false;
+    input_.append(buffer, static_cast<std::size_t>(count));
+    return true;
+  }
+
+  int socket_;
+  bool connected_ = false;
+  std::string input_;
+};
+
+// A server over a fake engine on a free port.
+class ServerFixture : public ::testing::Test {
+ protected:
+  void Start(ServerOptions options = {}) {
+    options.port = 0;
+    Result<std::unique_ptr<Server>> server = Server::Start(engine_, options);
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    server_ = std::move(server).value();
+  }
+  TestClient Connect() { return TestClient(server_->port()); }
+  TestReply Request(std::string_view method, std::string_view target, std::string_view body = {},
+                    std::string_view headers = {}) {
+    return Connect().Request(method, target, body, headers);
+  }
+
+  FakeEngine engine_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace codband::server

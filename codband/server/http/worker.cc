@@ -1,0 +1,101 @@
+#include "codband/server/http/worker.h"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <ctime>
+
+namespace codband::server {
+
+Worker::Worker(std::chrono::milliseconds tick)
+    : io_(1), guard_(io_.get_executor()), tick_(tick), timer_(io_) {
+  SetDate();
+}
+
+void Worker::Run() {
+  Tick();
+  io_.run();
+}
+
+void Worker::Stop() {
+  asio::post(io_, [this] {
+    stopping_ = true;
+    for (WorkerClient* client : clients_) client->OnStop();
+    EndIfDone();
+  });
+}
+
+void Worker::Remove(WorkerClient* client) {
+  clients_.erase(client);
+  EndIfDone();
+}
+
+void Worker::EndIfDone() {
+  if (!stopping_ || !clients_.empty()) return;
+  timer_.cancel();
+  guard_.reset();
+}
+
+void Worker::Tick() {
+  timer_.expires_after(tick_);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    SetDate();
+    const auto now = Clock::now();
+    for (WorkerClient* client : clients_) client->OnTick(now);
+    if (!(stopping_ && clients_.empty())) Tick();
+  });
+}
+
+void Worker::SetDate() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[64];
+  // The C locale is never changed by the library, so the names are English.
+  const std::size_t size =
+      std::strftime(text, sizeof(text), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+  date_header_.assign(text, size);
+}
+
+void Worker::Complete(PendingCall* call) {
+  PendingCall* head = completed_.load(std::memory_order_relaxed);
+  do {
+    call->next_ = head;
+  } while (!completed_.compare_exchange_weak(head, call, std::memory_order_release,
+                                             std::memory_order_relaxed));
+  // Whoever finds the stack empty wakes the worker; the others ride along.
+  if (head == nullptr) asio::post(io_, [this] { ResumeCompleted(); });
+}
+
+void Worker::ResumeCompleted() {
+  PendingCall* call = completed_.exchange(nullptr, std::memory_order_acquire);
+  PendingCall* first = nullptr;
+  while (call != nullptr) {
+    PendingCall* const next = call->next_;
+    call->next_ = first;
+    first = call;
+    call = next;
+  }
+  while (first != nullptr) {
+    // Resuming ends the life of the call.
+    PendingCall* const next = first->next_;
+    PendingCall::Handler handler = std::move(*first->handler_);
+    handler();
+    first = next;
+  }
+}
+
+Awaitable<void> PendingCall::Wait() {
+  if (state_.load(std::memory_order_acquire) == State::kCompleted) co_return;
+  auto initiate = [this](Handler handler) {
+    handler_.emplace(std::move(handler));
+    State expected = State::kStarted;
+    if (!state_.compare_exchange_strong(expected, State::kWaiting, std::memory_order_acq_rel)) {
+      worker_.Complete(this);  // it completed meanwhile
+    }
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<Executor>, void()>(initiate,
+                                                                               kUseAwaitable);
+}
+
+}  // namespace codband::server

@@ -1,0 +1,153 @@
+#pragma once
+
+// clang-format off: g++ 12 needs it before Asio.
+#include <utility>
+// clang-format on
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "codband/server/api/metrics.h"
+
+namespace codband::server {
+
+namespace asio = boost::asio;
+using Executor = asio::io_context::executor_type;
+using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
+// A coroutine gives every co_await a statement of its own: g++ 12 lays out the frame wrongly for
+// some that stand in the condition of an if or a loop.
+template <typename T>
+using Awaitable = asio::awaitable<T, Executor>;
+inline constexpr asio::use_awaitable_t<Executor> kUseAwaitable;
+
+class PendingCall;
+
+// What a worker has to look after besides running it.
+class WorkerClient {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  virtual ~WorkerClient() = default;
+  // Neither may end the client: it cancels what it waits for, and ends afterwards.
+  virtual void OnTick(Clock::time_point now) = 0;  // a few times within every time limit
+  virtual void OnStop() = 0;                       // no new requests
+};
+
+// One thread with its own event loop: a connection stays on one worker, so that nothing of it needs
+// a lock. Time limits are kept by one timer for all connections. Everything but Complete, Stop and
+// the metrics belongs to the worker's thread.
+class Worker {
+ public:
+  explicit Worker(std::chrono::milliseconds tick);
+
+  asio::io_context& io() { return io_; }
+  RouteMetrics& metrics() { return metrics_; }
+  const RouteMetrics& metrics() const { return metrics_; }
+
+  // Runs until stopped and without clients.
+  void Run();
+  // From any thread, while it runs: tells the clients, and ends Run once they are gone.
+  void Stop();
+  bool stopping() const { return stopping_; }
+
+  void Add(WorkerClient* client) { clients_.insert(client); }
+  void Remove(WorkerClient* client);
+
+  // From any thread: resumes the waiting coroutine on the worker's thread. Calls that complete
+  // together, as after one commit of many, wake the worker once.
+  void Complete(PendingCall* call);
+
+  // "Date: Sun, 07 Jul 2019 12:00:00 GMT\r\n", at most a tick old.
+  std::string_view date_header() const { return date_header_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
+
+  void Tick();
+  void SetDate();
+  void ResumeCompleted();
+  void EndIfDone();
+
+  asio::io_context io_;
+  asio::executor_work_guard<Executor> guard_;
+  std::chrono::milliseconds tick_;
+  Timer timer_;
+  RouteMetrics metrics_;
+  std::unordered_set<WorkerClient*> clients_;
+  std::string date_header_;
+  std::atomic<PendingCall*> completed_ = nullptr;  // a stack, newest first
+  bool stopping_ = false;
+};
+
+// A call whose answer comes from another thread, or at once. Lives on the frame of the coroutine
+// that waits for it.
+class PendingCall {
+ public:
+  explicit PendingCall(Worker& worker) : worker_(worker) {}
+  PendingCall(const PendingCall&) = delete;
+  PendingCall& operator=(const PendingCall&) = delete;
+
+  // Waits until Complete has been called; does not suspend if it has been already.
+  Awaitable<void> Wait();
+
+ protected:
+  ~PendingCall() = default;
+  // From any thread, once. The object may be gone when it returns.
+  void Complete() {
+    if (state_.exchange(State::kCompleted, std::memory_order_acq_rel) == State::kWaiting) {
+      worker_.Complete(this);
+    }
+  }
+
+ private:
+  friend class Worker;
+  enum class State { kStarted, kWaiting, kCompleted };
+  using Handler = asio::async_result<asio::use_awaitable_t<Executor>, void()>::handler_type;
+
+  Worker& worker_;
+  std::atomic<State> state_ = State::kStarted;
+  std::optional<Handler> handler_;
+  PendingCall* next_ = nullptr;
+};
+
+template <typename T>
+class Pending final : public PendingCall {
+ public:
+  using PendingCall::PendingCall;
+
+  // From any thread; one of them, once.
+  void Finish(T value) {
+    value_.emplace(std::move(value));
+    Complete();
+  }
+  void Fail(std::exception_ptr error) {
+    error_ = std::move(error);
+    Complete();
+  }
+  // After Wait().
+  T Take() {
+    if (error_) std::rethrow_exception(error_);
+    return std::move(*value_);
+  }
+
+ private:
+  std::optional<T> value_;
+  std::exception_ptr error_;
+};
+
+}  // namespace codband::server
