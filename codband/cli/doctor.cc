@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "codband/cli/command.h"
+#include "codband/cli/findings_text.h"
 #include "codband/server/admin/findings.h"
 
 namespace codband::cli {
@@ -22,7 +23,7 @@ Example:
 Status RunDoctor(const std::string& data) {
   const auto findings = server::ExamineData(data);
   if (!findings.ok()) return findings.status();
-  fmt::print("{}", server::FindingsText(findings.value()));
+  fmt::print("{}", FindingsText(findings.value()));
   return server::CheckSound(data, findings.value());
 }
 

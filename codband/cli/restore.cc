@@ -7,6 +7,7 @@
 
 #include "codband/base/file.h"
 #include "codband/cli/command.h"
+#include "codband/cli/findings_text.h"
 #include "codband/server/admin/findings.h"
 
 namespace codband::cli {
@@ -70,8 +71,7 @@ Status RunRestore(const RestoreFlags& flags) {
   CODBAND_RETURN_IF_ERROR(server::CheckSound(flags.from, findings.value()));
   CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.data));
   CODBAND_RETURN_IF_ERROR(CopyBackup(flags.from, flags.data));
-  fmt::print("Restored {} to {}:\n\n{}", flags.from, flags.data,
-             server::FindingsText(findings.value()));
+  fmt::print("Restored {} to {}:\n\n{}", flags.from, flags.data, FindingsText(findings.value()));
   return {};
 }
 

@@ -11,7 +11,6 @@
 #include "codband/base/text.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/records.h"
-#include "codband/report/table.h"
 #include "codband/server/admin/data_directory.h"
 #include "codband/store/store.h"
 
@@ -162,14 +161,6 @@ Status CheckSound(const std::filesystem::path& data, const std::vector<Finding>&
   if (broken == findings.end()) return {};
   return {StatusCode::kCheckFailed,
           fmt::format("{} is not sound: {}: {}", data.string(), broken->part, broken->text)};
-}
-
-std::string FindingsText(const std::vector<Finding>& findings) {
-  report::ReportTable table({{"part"}, {"sound"}, {"what is there"}});
-  for (const Finding& finding : findings) {
-    table.AddRow({finding.part, finding.sound ? "yes" : "NO", finding.text});
-  }
-  return table.ToText();
 }
 
 }  // namespace codband::server

@@ -24,7 +24,4 @@ Result<std::vector<Finding>> ExamineData(const std::filesystem::path& data);
 // kCheckFailed with the first that is not sound, if any.
 Status CheckSound(const std::filesystem::path& data, const std::vector<Finding>& findings);
 
-// A table for people.
-std::string FindingsText(const std::vector<Finding>& findings);
-
 }  // namespace codband::server
