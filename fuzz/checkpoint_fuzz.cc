@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codband/engine/records.h"
+#include "codband/policy/paged_users.h"
 #include "codband/policy/registry.h"
 
 namespace {
@@ -47,13 +48,14 @@ void ReadPerson(std::string_view bytes) {
 void ReadShared(const engine::CheckpointRecord& checkpoint, const std::string& user_bytes) {
   const auto policy = std::move(MakePolicy("codband", {.dim = kDim})).value();
   if (!CheckSpecChange(checkpoint.spec, policy->spec(), {.dim = kDim}).ok()) return;
+  PagedUsers& users = *policy->paged_users();
   ByteReader in(checkpoint.shared);
-  policy->LoadShared(in);
+  users.LoadShared(in);
   in.ExpectEnd();
   if (!in.ok()) return;
   const OneUser archive(user_bytes);
-  policy->SetArchive(&archive);
-  const Status sound = policy->CheckUsers([&](const Policy::VisitRecord& visit) {
+  users.SetArchive(&archive);
+  const Status sound = users.CheckUsers([&](const PagedUsers::VisitRecord& visit) {
     visit(kUser, user_bytes);
     return Status();
   });
@@ -64,7 +66,7 @@ void ReadShared(const engine::CheckpointRecord& checkpoint, const std::string& u
       policy->Rank(user, {arms, kDim}, {1, user}, 0.1, ranking);
       static_cast<void>(policy->DescribeUser(user));
       policy->Learn(ranking.decision, 0.5, {1, user});
-      policy->SaveChangedUsers([](UserId, const std::string&) {});
+      users.SaveChangedUsers([](UserId, const std::string&) {});
       policy->Forget(user);
     }
     static_cast<void>(policy->DescribeModels());
@@ -76,7 +78,7 @@ void ReadShared(const engine::CheckpointRecord& checkpoint, const std::string& u
     if (sound.ok()) std::abort();  // the user is on a model that does not exist
   }
   ByteWriter out;
-  policy->SaveShared(out);
+  users.SaveShared(out);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codband/engine/records.h"
+#include "codband/policy/paged_users.h"
 #include "codband/policy/registry.h"
 
 namespace {
@@ -105,10 +106,11 @@ void WriteCheckpoints(const std::filesystem::path& to) {
       policy->Learn(decision, decision.arm == liked ? 1 : 0, {1, event});
     }
     ByteWriter shared;
-    policy->SaveShared(shared);
+    policy->paged_users()->SaveShared(shared);
     checkpoint.shared = shared.Take();
     std::string user;
-    policy->SaveChangedUsers([&](UserId, std::string bytes) { user = std::move(bytes); });
+    policy->paged_users()->SaveChangedUsers(
+        [&](UserId, std::string bytes) { user = std::move(bytes); });
     engine::Person person{
         .name = "ann", .observations = 3, .first_ms = 2, .change_count = 0, .moves = {}};
     person.AddMove({.time_ms = 5, .from = 0, .to = 1});

@@ -6,7 +6,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "codband/policy/learn_notes.h"
+#include "codband/policy/learn_memo.h"
+#include "codband/policy/paged_users.h"
 #include "codband/policy/state_file.h"
 #include "codband/policy/test_support.h"
 #include "tests/policy_specs.h"
@@ -97,29 +98,27 @@ TEST_P(ConformanceTest, RankingIsTrueAboutItself) {
   EXPECT_EQ(EncodeState(*policy), before);
 }
 
-TEST_P(ConformanceTest, LearningFromTheNotesOfAnotherIsNoDifferent) {
-  TestWorld world_of_writer(25);
-  TestWorld world_of_reader(25);
-  TestWorld world_of_third(25);
-  const auto writer = MakeOrDie(spec(), world_of_writer.context());
-  const auto reader = MakeOrDie(spec(), world_of_reader.context());
-  const auto third = MakeOrDie(spec(), world_of_third.context());
-  LearnNotes notes;
-  writer->UseNotes(&notes);
-  reader->UseNotes(&notes);
-  constexpr int kAtATime = 6;
+TEST_P(ConformanceTest, ReplayingTheMemoOfAnotherCopyLearnsTheSameBits) {
+  TestWorld recording_world(25);
+  TestWorld replaying_world(25);
+  TestWorld plain_world(25);
+  const auto recording = MakeOrDie(spec(), recording_world.context());
+  const auto replaying = MakeOrDie(spec(), replaying_world.context());
+  const auto plain = MakeOrDie(spec(), plain_world.context());
+  LearnMemo memo;
+  constexpr int kBatch = 6;
   for (int i = 0; i < 100; ++i) {
-    notes.StartWriting();
-    for (int j = 0; j < kAtATime; ++j) world_of_writer.Step(*writer);
-    notes.StartReading();
-    for (int j = 0; j < kAtATime; ++j) world_of_reader.Step(*reader);
-    for (int j = 0; j < kAtATime; ++j) world_of_third.Step(*third);
+    memo.StartRecording();
+    for (int j = 0; j < kBatch; ++j) recording_world.Step(*recording, &memo);
+    memo.StartReplay();
+    for (int j = 0; j < kBatch; ++j) replaying_world.Step(*replaying, &memo);
+    for (int j = 0; j < kBatch; ++j) plain_world.Step(*plain);
   }
-  EXPECT_EQ(EncodeState(*writer), EncodeState(*third));
-  EXPECT_EQ(EncodeState(*reader), EncodeState(*third));
+  EXPECT_EQ(EncodeState(*recording), EncodeState(*plain));
+  EXPECT_EQ(EncodeState(*replaying), EncodeState(*plain));
 }
 
-TEST_P(ConformanceTest, UsersInAnArchiveAreNoDifferent) {
+TEST_P(ConformanceTest, EvictingUsersChangesNoResult) {
   struct Archive final : UserArchive {
     bool Read(UserId user, std::string& bytes) const override {
       const auto found = records.find(user);
@@ -133,16 +132,17 @@ TEST_P(ConformanceTest, UsersInAnArchiveAreNoDifferent) {
   TestWorld same_world(24);
   const auto in_memory = MakeOrDie(spec(), world.context());
   const auto paged = MakeOrDie(spec(), same_world.context());
-  if (!paged->pages_users()) GTEST_SKIP() << "keeps everything in memory";
+  PagedUsers* const users = paged->paged_users();
+  if (users == nullptr) GTEST_SKIP() << "keeps everything in memory";
   Archive archive;
-  paged->SetArchive(&archive);
+  users->SetArchive(&archive);
   for (int i = 0; i < 600; ++i) {
     if (i % 5 == 0) {
-      paged->SaveChangedUsers(
+      users->SaveChangedUsers(
           [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
-      paged->UsersSaved();
-      paged->LetUsersGo(0);
-      ASSERT_EQ(paged->users_in_memory(), 0U);
+      users->MarkUsersSaved();
+      users->EvictUsers(0);
+      ASSERT_EQ(users->users_in_memory(), 0U);
     }
     if (i == 333) {
       EXPECT_TRUE(in_memory->Forget(2));
@@ -160,22 +160,22 @@ TEST_P(ConformanceTest, UsersInAnArchiveAreNoDifferent) {
   }
   ByteWriter shared;
   ByteWriter paged_shared;
-  in_memory->SaveShared(shared);
-  paged->SaveShared(paged_shared);
+  in_memory->paged_users()->SaveShared(shared);
+  users->SaveShared(paged_shared);
   EXPECT_EQ(shared.bytes(), paged_shared.bytes());
 
-  // And the check of an archive sees what is wrong with it.
-  paged->SaveChangedUsers(
+  // CheckUsers notices a record that is missing from the archive.
+  users->SaveChangedUsers(
       [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
-  const auto all = [&](const Policy::VisitRecord& visit) {
+  const auto all = [&](const PagedUsers::VisitRecord& visit) {
     for (const auto& [user, bytes] : archive.records) {
       if (!visit(user, bytes)) break;
     }
     return Status();
   };
-  EXPECT_TRUE(paged->CheckUsers(all).ok()) << paged->CheckUsers(all).ToString();
+  EXPECT_TRUE(users->CheckUsers(all).ok()) << users->CheckUsers(all).ToString();
   archive.records.erase(3);
-  EXPECT_EQ(paged->CheckUsers(all).code(), StatusCode::kCorruption);
+  EXPECT_EQ(users->CheckUsers(all).code(), StatusCode::kCorruption);
 }
 
 TEST_P(ConformanceTest, BadInputIsRejectedByNameAndChangesNothing) {

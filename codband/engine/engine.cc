@@ -305,7 +305,7 @@ Status LocalEngine::Check() {
 Status LocalEngine::CheckAll() {
   const Learner::Unsaved unsaved = learner_->CollectUnsaved();
   const std::unordered_set<UserId> erased(unsaved.erased.begin(), unsaved.erased.end());
-  const auto all_users = [&](const Policy::VisitRecord& visit) -> Status {
+  const auto all_users = [&](const PagedUsers::VisitRecord& visit) -> Status {
     bool more = true;
     Status damaged;
     CODBAND_RETURN_IF_ERROR(store_->Scan(
@@ -326,7 +326,7 @@ Status LocalEngine::CheckAll() {
     return damaged;
   };
   CODBAND_RETURN_IF_ERROR(learner_->Read(
-      [&](const Learned& learned) { return learned.policy->CheckUsers(all_users); }));
+      [&](const Learned& learned) { return learned.users_of_policy->CheckUsers(all_users); }));
 
   std::uint64_t people = 0;
   CODBAND_RETURN_IF_ERROR(VisitUsers([&](const UserReport&) {

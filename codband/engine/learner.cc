@@ -33,9 +33,7 @@ Learner::Learner(store::Store& store, const EngineOptions& options,
       options_(options),
       archives_(std::move(archives)),
       learned_(std::move(left), std::move(right)),
-      last_checkpoint_seconds_(WallSeconds()) {
-  learned_.Write([&](Learned& learned) { learned.policy->UseNotes(&notes_); });
-}
+      last_checkpoint_seconds_(WallSeconds()) {}
 
 Learner::~Learner() { Stop(); }
 
@@ -43,14 +41,19 @@ Result<Learned> Learner::Load(const Archives& archives, const CheckpointRecord* 
                               const std::string& spec, std::size_t dim) {
   auto policy = MakePolicy(spec, {.dim = dim});
   if (!policy.ok()) return policy.status();
+  PagedUsers* paged = policy.value()->paged_users();
+  auto unpaged = paged == nullptr ? std::make_unique<UnpagedUsers>(*policy.value()) : nullptr;
   Learned learned{.policy = std::move(policy).value(),
+                  .unpaged = std::move(unpaged),
+                  .users_of_policy = paged,
                   .people = PagedUserTable<Person>([] { return Person(); })};
-  learned.policy->SetArchive(&archives.users);
+  if (paged == nullptr) learned.users_of_policy = learned.unpaged.get();
+  learned.users_of_policy->SetArchive(&archives.users);
   learned.people.SetArchive(&archives.people);
   if (checkpoint == nullptr) return learned;
   CODBAND_RETURN_IF_ERROR(CheckSpecChange(checkpoint->spec, learned.policy->spec(), {.dim = dim}));
   ByteReader in(checkpoint->shared);
-  learned.policy->LoadShared(in);
+  learned.users_of_policy->LoadShared(in);
   in.ExpectEnd();
   if (!in.ok()) return in.status();
   learned.recent.assign(checkpoint->recent.begin(), checkpoint->recent.end());
@@ -181,7 +184,7 @@ void Learner::Apply(std::vector<Entry> entries) {
   };
   if (failed_) return tell_all(Status(StatusCode::kUnavailable, last_error()));
   std::vector<Applied> applied;  // by the first copy; the second does the same
-  notes_.StartWriting();
+  memo_.StartRecording();
   bool shown = false;
   try {
     learned_.Write(
@@ -190,7 +193,7 @@ void Learner::Apply(std::vector<Entry> entries) {
           for (const Entry& entry : entries) {
             applied.push_back(ApplyTo(learned, entry.record, entry.sequence));
           }
-          notes_.StartReading();
+          memo_.StartReplay();
         },
         [&] {
           shown = true;
@@ -223,7 +226,7 @@ void Learner::Apply(std::vector<Entry> entries) {
 }
 
 Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record,
-                                  std::uint64_t sequence) const {
+                                  std::uint64_t sequence) {
   const UserId user = HashUser(record.user);
   learned.sequence = sequence;
   if (record.kind == LogRecord::Kind::kForget) {
@@ -234,7 +237,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record,
     return {.known = known};
   }
   const LearnOutcome outcome = learned.policy->Learn(
-      record.decision, record.reward, {.seed = options_.seed, .event = record.event});
+      record.decision, record.reward, {.seed = options_.seed, .event = record.event}, &memo_);
   Person& person = learned.people.FindOrMake(user);
   if (person.observations == 0) {
     person.name = record.user;
@@ -282,14 +285,14 @@ Status Learner::MakeCheckpoint() {
                             .recent = {learned.recent.begin(), learned.recent.end()},
                             .shared = {}};
     ByteWriter shared;
-    learned.policy->SaveShared(shared);
+    learned.users_of_policy->SaveShared(shared);
     record.shared = shared.Take();
     batch.Put(store::Table::kCheckpoint, std::string(CheckpointRecord::kKey), record.Encode());
     for (const UserId user : erased_) {
       batch.Delete(store::Table::kUsers, NumberKey(user));
       batch.Delete(store::Table::kPeople, NumberKey(user));
     }
-    learned.policy->SaveChangedUsers([&](UserId user, std::string bytes) {
+    learned.users_of_policy->SaveChangedUsers([&](UserId user, std::string bytes) {
       batch.Put(store::Table::kUsers, NumberKey(user), std::move(bytes));
     });
     learned.people.SaveChanged([&](UserId user, std::string bytes) {
@@ -302,10 +305,10 @@ Status Learner::MakeCheckpoint() {
     return written;
   }
   learned_.Write([&](Learned& learned) {
-    learned.policy->UsersSaved();
-    learned.people.Saved();
-    learned.policy->LetUsersGo(options_.users_in_memory);
-    learned.people.LetGo(options_.users_in_memory);
+    learned.users_of_policy->MarkUsersSaved();
+    learned.people.MarkSaved();
+    learned.users_of_policy->EvictUsers(options_.users_in_memory);
+    learned.people.Evict(options_.users_in_memory);
   });
   erased_.clear();
   entries_since_checkpoint_ = 0;
@@ -328,7 +331,7 @@ Learner::Unsaved Learner::CollectUnsaved() {
   Unsaved unsaved;
   RunBetween([&] {
     learned_.Read([&](const Learned& learned) {
-      learned.policy->SaveChangedUsers(
+      learned.users_of_policy->SaveChangedUsers(
           [&](UserId user, std::string bytes) { unsaved.users.emplace(user, std::move(bytes)); });
       learned.people.SaveChanged(
           [&](UserId user, std::string bytes) { unsaved.people.emplace(user, std::move(bytes)); });

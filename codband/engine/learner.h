@@ -16,7 +16,7 @@
 #include "codband/engine/engine.h"
 #include "codband/engine/left_right.h"
 #include "codband/engine/records.h"
-#include "codband/policy/learn_notes.h"
+#include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_user_table.h"
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
@@ -26,6 +26,8 @@ namespace codband::engine {
 // All that has been learned, at one place in the log.
 struct Learned {
   std::unique_ptr<Policy> policy;
+  std::unique_ptr<PagedUsers> unpaged;  // stands in for policies that cannot page their users
+  PagedUsers* users_of_policy;          // the policy's, or `unpaged`
   PagedUserTable<Person> people;
   std::deque<Change> recent = {};  // changes, newest last
   std::uint64_t users = 0;
@@ -118,7 +120,7 @@ class Learner {
     std::optional<Change> change = {};  // that was detected
     bool known = true;                  // false: somebody to forget whom nobody knows
   };
-  Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence) const;
+  Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence);
   void NoteChange(std::int64_t time_ms);
   bool CheckpointDue() const;
   Status MakeCheckpoint();
@@ -127,7 +129,7 @@ class Learner {
   store::Store& store_;
   EngineOptions options_;
   std::unique_ptr<Archives> archives_;
-  LearnNotes notes_;  // from the copy that learns first to the other
+  LearnMemo memo_;  // what the first copy computes, for the second
   LeftRight<Learned> learned_;
 
   // Of the learner's thread.

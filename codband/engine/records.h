@@ -123,7 +123,7 @@ struct CheckpointRecord {
   std::uint64_t users = 0;
   std::uint64_t changes = 0;
   std::vector<Change> recent;  // changes, newest last
-  std::string shared;          // Policy::SaveShared
+  std::string shared;          // PagedUsers::SaveShared
 
   static constexpr std::string_view kKey = "checkpoint";
   std::string Encode() const;

@@ -137,16 +137,16 @@ class AdTs final : public Policy {
   }
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
     const User* found = users_.Find(user);
     decision.model = user;
     decision.period = found == nullptr ? 0 : found->restarts;
     RandomStream random = StreamFor(key, DrawPurpose::kParameter);
-    ChooseByThompsonSampling(found == nullptr ? prior_ : found->posterior, options_.v, random, arms,
-                             decision);
+    return ChooseByThompsonSampling(found == nullptr ? prior_ : found->posterior, options_.v,
+                                    random, arms, decision);
   }
 
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) override {
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key, LearnMemo*) override {
     User& user = users_.FindOrMake(decision.user, [&] { return User(prior_, options_); });
     if (decision.period < user.restarts) return {};
     if (!user.Observe(decision.features, reward)) return {};

@@ -93,18 +93,17 @@ class Club final : public Policy {
   }
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
     const auto found = index_.find(user);
     if (found == index_.end()) {
-      ChooseByUpperBound(total_, options_.alpha, arms, decision);
-      return;
+      return ChooseByUpperBound(total_, options_.alpha, arms, decision);
     }
     const Component& component = *users_[found->second].component;
     decision.model = component.id;
-    ChooseByUpperBound(component.model.posterior(), options_.alpha, arms, decision);
+    return ChooseByUpperBound(component.model.posterior(), options_.alpha, arms, decision);
   }
 
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) override {
     const auto [entry, is_new] = index_.try_emplace(decision.user, users_.size());
     if (is_new) Join(decision.user);
     const std::size_t at = entry->second;

@@ -95,7 +95,7 @@ class DLinUcb final : public Policy {
   }
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
     const Slaves* slaves = users_.Find(user);
     const Slave* best = &fresh_;
     if (slaves != nullptr) {
@@ -110,10 +110,10 @@ class DLinUcb final : public Policy {
       }
     }
     decision.model = user;
-    ChooseByUpperBound(best->ridge, options_.alpha, arms, decision);
+    return ChooseByUpperBound(best->ridge, options_.alpha, arms, decision);
   }
 
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) override {
     Slaves& slaves = users_.FindOrMake(decision.user, [&] { return MakeSlaves(); });
     for (Slave& slave : slaves.all) {
       if (slave.born > decision.period) break;  // later ones are younger still

@@ -72,16 +72,16 @@ class LinearGroups : public Policy {
   }
 
   // The rule that picks an arm, given the user's group.
-  virtual void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
-                        Decision& decision) const = 0;
+  virtual Propensity ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                              Decision& decision) const = 0;
 
-  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const final {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const final {
     const std::size_t group = truth_ == nullptr ? 0 : truth_->model_of(user);
     decision.model = group;
-    ChooseIn(group < groups_.size() ? groups_[group] : prior_, arms, decision);
+    return ChooseIn(group < groups_.size() ? groups_[group] : prior_, arms, decision);
   }
 
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) final {
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) final {
     const std::size_t limit = truth_ == nullptr ? 1 : truth_->model_count();
     if (decision.model >= limit) {
       throw std::invalid_argument(
@@ -107,9 +107,9 @@ class UniformLinUcb final : public LinearGroups {
       : LinearGroups(dim, options.lambda, 1, nullptr), alpha_(options.alpha) {}
 
  private:
-  void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
-                Decision& decision) const override {
-    ChooseByUpperBound(group, alpha_, arms, decision);
+  Propensity ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                      Decision& decision) const override {
+    return ChooseByUpperBound(group, alpha_, arms, decision);
   }
 
   double alpha_;
@@ -122,14 +122,14 @@ class OracleLinUcb final : public LinearGroups {
       : LinearGroups(dim, lambda, 1, truth), lambda_(lambda), delta1_(delta1), sigma_(sigma) {}
 
  private:
-  void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
-                Decision& decision) const override {
+  Propensity ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                      Decision& decision) const override {
     const auto d = static_cast<double>(dim());
     const auto n = static_cast<double>(group.stats().m());
     const double alpha =
         sigma_ * sigma_ * std::sqrt(d * std::log1p(n / (d * lambda_)) + 2 * std::log(1 / delta1_)) +
         std::sqrt(lambda_);
-    ChooseByUpperBound(group, alpha, arms, decision);
+    return ChooseByUpperBound(group, alpha, arms, decision);
   }
 
   double lambda_;
@@ -143,9 +143,9 @@ class OracleGreedy final : public LinearGroups {
       : LinearGroups(dim, lambda, sigma * sigma, truth) {}
 
  private:
-  void ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
-                Decision& decision) const override {
-    ChooseByParameter(group, group.mean(), arms, decision);
+  Propensity ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
+                      Decision& decision) const override {
+    return ChooseByParameter(group, group.mean(), arms, decision);
   }
 };
 

@@ -14,10 +14,10 @@ class LinTs final : public PerUserLinear {
       : PerUserLinear(dim, options.lambda, options.sigma * options.sigma), v_(options.v) {}
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
     decision.model = user;
     RandomStream random = StreamFor(key, DrawPurpose::kParameter);
-    ChooseByThompsonSampling(PosteriorOf(user), v_, random, arms, decision);
+    return ChooseByThompsonSampling(PosteriorOf(user), v_, random, arms, decision);
   }
 
   double v_;

@@ -12,9 +12,9 @@ class LinUcb final : public PerUserLinear {
       : PerUserLinear(dim, options.lambda, 1), alpha_(options.alpha) {}
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
     decision.model = user;
-    ChooseByUpperBound(PosteriorOf(user), alpha_, arms, decision);
+    return ChooseByUpperBound(PosteriorOf(user), alpha_, arms, decision);
   }
 
   double alpha_;

@@ -59,7 +59,7 @@ class OracleFilter final : public Policy {
   }
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
     std::array<double, linalg::kMaxDimension> buffer{};
     const std::span<double> theta(buffer.data(), dim());
     const Beliefs* beliefs = users_.Find(user);
@@ -78,9 +78,10 @@ class OracleFilter final : public Policy {
     decision.arm = BestArm(theta, arms);
     decision.model = likeliest;
     decision.mean = decision.score = linalg::Dot(arms.arm(decision.arm), theta);
+    return Propensity::Certain();
   }
 
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) override {
     const std::size_t models = truth_.model_count();
     std::vector<double>& chances = users_
                                        .FindOrMake(decision.user,

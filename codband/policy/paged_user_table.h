@@ -13,7 +13,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/base/check.h"
-#include "codband/policy/policy.h"
+#include "codband/policy/paged_users.h"
 
 namespace codband {
 
@@ -69,7 +69,7 @@ class PagedUserTable {
     for (const auto& [user, entry] : entries_) visit(user, entry.record);
   }
 
-  // Calls save(user, bytes) for every record that may have changed since the last Saved().
+  // Calls save(user, bytes) for every record that may have changed since the last MarkSaved().
   void SaveChanged(const std::function<void(UserId, std::string)>& save) const {
     for (const UserId user : Users([](const Entry& entry) { return entry.changed; })) {
       ByteWriter out;
@@ -78,14 +78,14 @@ class PagedUserTable {
     }
   }
   // The archive holds what SaveChanged gave, and no longer those who were erased.
-  void Saved() {
+  void MarkSaved() {
     for (auto& [user, entry] : entries_) entry.changed = false;
     erased_.clear();
   }
 
   // Drops records that the archive holds as they are, those not asked for longest first, until
   // `most` or none such are left. O(n); a tenth more is dropped, so that it is rare.
-  void LetGo(std::size_t most) {
+  void Evict(std::size_t most) {
     if (archive_ == nullptr || entries_.size() <= most) return;
     std::vector<std::pair<std::uint64_t, UserId>> unchanged;  // by when they were used
     unchanged.reserve(entries_.size());

@@ -7,7 +7,7 @@ const linalg::GaussianPosterior& PerUserLinear::PosteriorOf(UserId user) const {
   return posterior == nullptr ? prior_ : *posterior;
 }
 
-LearnOutcome PerUserLinear::DoLearn(const Decision& decision, double reward, EventKey) {
+LearnOutcome PerUserLinear::DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) {
   users_.FindOrMake(decision.user, [&] { return prior_; }).Add(decision.features, reward);
   return {};
 }

@@ -23,7 +23,8 @@ class PerUserLinear : public Policy {
   const linalg::GaussianPosterior& PosteriorOf(UserId user) const;
 
  private:
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) final;
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
+                       LearnMemo* memo) final;
 
   linalg::GaussianPosterior prior_;
   UserTable<linalg::GaussianPosterior> users_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "codband/base/check.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::string_view kExpected = "expected a number within ±1e15";
 
-// How often a random choice is repeated to learn its chances.
+// How often a random choice is repeated to estimate the probability of each arm.
 constexpr std::size_t kRepeats = 64;
 
 std::size_t FirstOutside(std::span<const double> values) {
@@ -50,7 +51,7 @@ void Reset(UserId user, Decision& decision) {
   decision.model = kNoModel;
   decision.period = 0;
   decision.mean = decision.width = decision.score = 0;
-  decision.propensity = 1;
+  decision.propensity = std::numeric_limits<double>::quiet_NaN();
 }
 
 void TakeFeatures(ArmsView arms, Decision& decision) {
@@ -65,7 +66,8 @@ Policy::Policy(std::size_t dim) : dim_(dim) { CODBAND_CHECK(dim > 0 && dim <= kM
 void Policy::Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
   CheckArms("Choose", dim_, arms);
   Reset(user, decision);
-  DoChoose(user, arms, key, decision);
+  const Propensity propensity = DoChoose(user, arms, key, decision);
+  decision.propensity = propensity.OfChosen(decision.arm, arms.count());
   TakeFeatures(arms, decision);
 }
 
@@ -111,16 +113,16 @@ void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) 
   const auto score_arms = [&](EventKey draw) {
     for (std::size_t i = 0; i < arms.count(); ++i) {
       Reset(user, alone);
-      DoChoose(user, {.features = arms.arm(i), .dim = dim_}, draw, alone);
+      static_cast<void>(DoChoose(user, {.features = arms.arm(i), .dim = dim_}, draw, alone));
       ranking.arms[i] = {.mean = alone.mean, .width = alone.width, .score = alone.score};
     }
   };
-  DoChoose(user, arms, key, decision);
-  if (!std::isnan(decision.propensity)) {
+  const Propensity propensity = DoChoose(user, arms, key, decision);
+  if (propensity.knows_every_arm()) {
     score_arms(key);
-    const auto others = static_cast<double>(arms.count() - 1);
-    for (Ranking::Arm& arm : ranking.arms) arm.probability = (1 - decision.propensity) / others;
-    ranking.arms[decision.arm].probability = decision.propensity;
+    for (std::size_t i = 0; i < arms.count(); ++i) {
+      ranking.arms[i].probability = propensity.OfArm(i, decision.arm, arms.count());
+    }
     return;
   }
   RandomStream random = StreamFor(key, DrawPurpose::kRepeat);
@@ -130,7 +132,7 @@ void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) 
   for (std::size_t i = 0; i < kRepeats; ++i) {
     const EventKey draw{.seed = key.seed, .event = random()};
     Reset(user, alone);
-    DoChoose(user, arms, draw, alone);
+    static_cast<void>(DoChoose(user, arms, draw, alone));
     wins[alone.arm] += 1.0 / kRepeats;
     if (i == taken) {
       decision = alone;
@@ -142,7 +144,7 @@ void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) 
   ranking.draws = kRepeats;
 }
 
-LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key) {
+LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key, LearnMemo* memo) {
   if (decision.features.size() != dim_) {
     Reject("Learn", fmt::format("the decision has {} features, expected {}",
                                 decision.features.size(), dim_));
@@ -155,7 +157,7 @@ LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key
   if (!(std::abs(reward) <= kLargestNumber)) {
     Reject("Learn", fmt::format("reward is {}, {}", reward, kExpected));
   }
-  return DoLearn(decision, reward, key);
+  return DoLearn(decision, reward, key, memo);
 }
 
 }  // namespace codband

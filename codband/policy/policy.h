@@ -2,21 +2,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/base/random.h"
-#include "codband/base/status.h"
+#include "codband/policy/propensity.h"
 
 namespace codband {
 
-class LearnNotes;
+class LearnMemo;
+class PagedUsers;
 
 using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
@@ -51,9 +50,9 @@ struct Decision {
   double mean = 0;               // expected reward
   double width = 0;              // standard deviation of that expectation
   double score = 0;              // what the arms were compared by
-  // The chance with which this arm was chosen from these arms in this state: 1 for a deterministic
-  // policy; NaN where the policy has no closed form for it.
-  double propensity = 1;
+  // The probability with which this arm was chosen from these arms in this state: 1 for a
+  // deterministic policy; NaN where the policy has no closed form for it, see Policy::Rank.
+  double propensity = std::numeric_limits<double>::quiet_NaN();
 };
 
 // What a policy makes of every arm on offer, and its choice.
@@ -95,14 +94,6 @@ struct UserDescription {
   std::uint64_t observations = 0;  // since the last change
 };
 
-// Where the records of users who are not in memory are kept.
-class UserArchive {
- public:
-  virtual ~UserArchive() = default;
-  // The record of a user, as SaveUser wrote it; false if there is none. From any thread.
-  virtual bool Read(UserId user, std::string& bytes) const = 0;
-};
-
 // A bandit policy: chooses one of the arms for a user, and learns from the reward.
 //
 // Choosing changes nothing, so that any number of threads may choose at a time; learning,
@@ -136,12 +127,10 @@ class Policy {
   void Rank(UserId user, ArmsView arms, EventKey key, double floor, Ranking& ranking) const;
 
   // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
-  // this one was restored from.
-  LearnOutcome Learn(const Decision& decision, double reward, EventKey key);
-
-  // Learning takes its long computations down in `notes`, or reads them there; see learn_notes.h.
-  // They outlive the policy; nullptr for none.
-  virtual void UseNotes(LearnNotes*) {}
+  // this one was restored from. `memo` lets a second copy of the policy replay what the first one
+  // computed (learn_memo.h); nullptr for none.
+  LearnOutcome Learn(const Decision& decision, double reward, EventKey key,
+                     LearnMemo* memo = nullptr);
 
   // Removes all that was learned from this user, past periods included, as if the user had never
   // been there (up to rounding). Returns false if the user is unknown. A reward that comes in for a
@@ -160,44 +149,26 @@ class Policy {
   virtual std::vector<ModelDescription> DescribeModels() const { return {}; }
   virtual std::optional<UserDescription> DescribeUser(UserId) const { return std::nullopt; }
 
-  // A policy that keeps one record a user can leave the records of users who are away to an
-  // archive; they come back by themselves when they are needed. Others keep everything in memory:
-  // for them SaveShared is all of the state, and the rest does nothing.
-  virtual bool pages_users() const { return false; }
-  // Outlives the policy. The archive holds a record for every user who was saved and left.
-  virtual void SetArchive(const UserArchive*) {}
-  // All state but the users' records.
-  virtual void SaveShared(ByteWriter& out) const { SaveState(out); }
-  virtual void LoadShared(ByteReader& in) { LoadState(in); }
-  // Calls save(user, bytes) with the record of every user who may have changed since UsersSaved(),
-  // in the order of ids. Users who were forgotten are the caller's to remove.
-  using SaveUser = std::function<void(UserId user, std::string bytes)>;
-  virtual void SaveChangedUsers(const SaveUser&) const {}
-  // The archive holds what SaveChangedUsers gave, and no longer those who were forgotten.
-  virtual void UsersSaved() {}
-  // Drops records that have not changed since they were saved, those not used for longest first,
-  // until `most` or none such are left.
-  virtual void LetUsersGo(std::size_t most) { static_cast<void>(most); }
-  virtual std::size_t users_in_memory() const { return 0; }
-  // Whether the shared state adds up to the records of all users; `all` calls its argument for each
-  // until that returns false. kCorruption says what does not fit.
-  using VisitRecord = std::function<bool(UserId user, std::string_view bytes)>;
-  virtual Status CheckUsers(const std::function<Status(const VisitRecord&)>& all) const {
-    static_cast<void>(all);
-    return {};
-  }
+  // The capability to keep only recently active users in memory (paged_users.h); nullptr: the
+  // policy keeps all of its state in memory.
+  virtual PagedUsers* paged_users() { return nullptr; }
 
  protected:
   // Precondition: 0 < dim ≤ kMaxFeatures.
   explicit Policy(std::size_t dim);
 
  private:
-  // The arguments have been validated; `decision` has its user set and everything else reset.
-  virtual void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const = 0;
-  // The same with everything but the floor; `ranking.arms` has a place for each arm. This one asks
-  // DoChoose: for each arm alone, and often, where the choice is random.
+  // Chooses an arm and returns how likely that choice was; Choose sets the features and the
+  // propensity of the decision. The arguments have been validated; `decision` has its user set and
+  // everything else reset.
+  virtual Propensity DoChoose(UserId user, ArmsView arms, EventKey key,
+                              Decision& decision) const = 0;
+  // The same for every arm, without the floor; `ranking.arms` has a place for each arm. The default
+  // calls DoChoose: on each arm alone for its score, and repeatedly where DoChoose does not tell
+  // the probability of every arm.
   virtual void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const;
-  virtual LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) = 0;
+  virtual LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
+                               LearnMemo* memo) = 0;
 
   std::size_t dim_;
   std::string spec_;

@@ -15,12 +15,12 @@ class RandomPolicy final : public Policy {
   void LoadState(ByteReader&) override {}
 
  private:
-  void DoChoose(UserId, ArmsView arms, EventKey key, Decision& decision) const override {
+  Propensity DoChoose(UserId, ArmsView arms, EventKey key, Decision& decision) const override {
     RandomStream random = StreamFor(key, DrawPurpose::kArm);
     decision.arm = static_cast<std::uint32_t>(random.Below(arms.count()));
-    decision.propensity = 1 / static_cast<double>(arms.count());
+    return Propensity::Uniform();
   }
-  LearnOutcome DoLearn(const Decision&, double, EventKey) override { return {}; }
+  LearnOutcome DoLearn(const Decision&, double, EventKey, LearnMemo*) override { return {}; }
 };
 
 }  // namespace

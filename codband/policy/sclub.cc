@@ -164,14 +164,14 @@ class SClub final : public Policy {
     next_cluster_ = next_cluster;
   }
 
-  void DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
     const User* found = users_.Find(user);
     const Cluster& cluster = found == nullptr ? *first_ : *found->cluster;
     decision.model = cluster.id;
-    ChooseByUpperBound(cluster.model.posterior(), options_.alpha, arms, decision);
+    return ChooseByUpperBound(cluster.model.posterior(), options_.alpha, arms, decision);
   }
 
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey) override {
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) override {
     if (phase_left_ == 0) StartPhase();
     --phase_left_;
     ++served_;

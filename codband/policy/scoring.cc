@@ -10,8 +10,8 @@
 
 namespace codband {
 
-void ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha, ArmsView arms,
-                        Decision& decision) {
+Propensity ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha,
+                              ArmsView arms, Decision& decision) {
   constexpr std::size_t kChunk = 64;
   std::array<double, kChunk> variances;
   decision.score = -std::numeric_limits<double>::infinity();
@@ -31,6 +31,7 @@ void ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha
       }
     }
   }
+  return Propensity::Certain();
 }
 
 std::uint32_t BestArm(std::span<const double> theta, ArmsView arms) {
@@ -46,22 +47,23 @@ std::uint32_t BestArm(std::span<const double> theta, ArmsView arms) {
   return best;
 }
 
-void ChooseByParameter(const linalg::GaussianPosterior& posterior, std::span<const double> theta,
-                       ArmsView arms, Decision& decision) {
+Propensity ChooseByParameter(const linalg::GaussianPosterior& posterior,
+                             std::span<const double> theta, ArmsView arms, Decision& decision) {
   decision.arm = BestArm(theta, arms);
   const std::span<const double> x = arms.arm(decision.arm);
   decision.score = linalg::Dot(x, theta);
   decision.mean = linalg::Dot(x, posterior.mean());
   decision.width = std::sqrt(posterior.Variance(x));
+  return Propensity::Certain();
 }
 
-void ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
-                              RandomStream& random, ArmsView arms, Decision& decision) {
+Propensity ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
+                                    RandomStream& random, ArmsView arms, Decision& decision) {
   std::array<double, linalg::kMaxDimension> buffer;
   const std::span<double> theta(buffer.data(), arms.dim);
   posterior.Sample(random, scale, theta);
-  ChooseByParameter(posterior, theta, arms, decision);
-  decision.propensity = std::numeric_limits<double>::quiet_NaN();
+  static_cast<void>(ChooseByParameter(posterior, theta, arms, decision));
+  return Propensity::Sampled();
 }
 
 }  // namespace codband

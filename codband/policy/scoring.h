@@ -7,22 +7,22 @@
 
 namespace codband {
 
-// The rules by which linear policies pick an arm. Each sets arm, mean, width and score of the
-// decision; the first of equal arms wins. None allocates. Preconditions: as in Policy::DoChoose,
-// arms.dim == posterior.dim().
+// The rules by which linear policies choose an arm. Each sets arm, mean, width and score of the
+// decision and returns its propensity; of equally good arms the first wins. None allocates.
+// Preconditions: as in Policy::DoChoose, arms.dim == posterior.dim().
 
 // The largest upper confidence bound xᵀμ + alpha · sqrt(xᵀΛ⁻¹x). O(n d²).
-void ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha, ArmsView arms,
-                        Decision& decision);
+Propensity ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha,
+                              ArmsView arms, Decision& decision);
 
 // The largest xᵀθ for a given θ, such as a draw or the mean; mean and width are the posterior's.
 // O(n d + d²).
-void ChooseByParameter(const linalg::GaussianPosterior& posterior, std::span<const double> theta,
-                       ArmsView arms, Decision& decision);
+Propensity ChooseByParameter(const linalg::GaussianPosterior& posterior,
+                             std::span<const double> theta, ArmsView arms, Decision& decision);
 
 // The largest xᵀθ for θ ~ N(μ, scale² Λ⁻¹): Thompson sampling. O(n d + d²).
-void ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
-                              RandomStream& random, ArmsView arms, Decision& decision);
+Propensity ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
+                                    RandomStream& random, ArmsView arms, Decision& decision);
 
 // Index of the arm with the largest xᵀθ.
 std::uint32_t BestArm(std::span<const double> theta, ArmsView arms);

@@ -41,12 +41,12 @@ class TestWorld final : public GroundTruth {
   PolicyContext context() const { return {.dim = kDim, .noise = kNoise, .truth = this}; }
 
   // One visit with its reward: the next user in turn. Returns what the policy noticed.
-  LearnOutcome Step(Policy& policy) {
+  LearnOutcome Step(Policy& policy, LearnMemo* memo = nullptr) {
     const EventKey key{seed_, step_};
     const UserId user = step_ % kUsers;
     const std::vector<double> arms = Arms();
     const Decision decision = policy.Choose(user, {arms, kDim}, key);
-    const LearnOutcome outcome = policy.Learn(decision, Reward(decision), key);
+    const LearnOutcome outcome = policy.Learn(decision, Reward(decision), key, memo);
     ++step_;
     return outcome;
   }

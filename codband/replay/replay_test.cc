@@ -212,11 +212,12 @@ class FirstArm final : public Policy {
   std::vector<double> rewards;
 
  private:
-  void DoChoose(UserId user, ArmsView arms, EventKey key, Decision&) const override {
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision&) const override {
     seen.push_back({user, key, {arms.features.begin(), arms.features.end()}});
+    return Propensity::Certain();
   }
   // Every fourth event looks like a change.
-  LearnOutcome DoLearn(const Decision&, double reward, EventKey key) override {
+  LearnOutcome DoLearn(const Decision&, double reward, EventKey key, LearnMemo*) override {
     EXPECT_EQ(key, seen.back().key);
     rewards.push_back(reward);
     return {.change_detected = key.event % 4 == 0};
@@ -340,10 +341,11 @@ class OneItem final : public Policy {
   double reward = 0;
 
  private:
-  void DoChoose(UserId, ArmsView arms, EventKey, Decision& decision) const override {
+  Propensity DoChoose(UserId, ArmsView arms, EventKey, Decision& decision) const override {
     while (arms.arm(decision.arm)[item_] != 1) ++decision.arm;
+    return Propensity::Certain();
   }
-  LearnOutcome DoLearn(const Decision&, double value, EventKey key) override {
+  LearnOutcome DoLearn(const Decision&, double value, EventKey key, LearnMemo*) override {
     learned.push_back(key.event);
     reward += value;
     return {.change_detected = true};

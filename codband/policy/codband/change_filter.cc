@@ -61,15 +61,14 @@ void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const Rewa
 
 double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                             std::span<const double> prior_weights, const ChangeWindow& window,
-                            std::span<const double> x, double r, Belief& belief,
-                            LearnNotes* notes) {
+                            std::span<const double> x, double r, Belief& belief, LearnMemo* memo) {
   const std::size_t models = pool.size();
   CODBAND_DCHECK(prior_weights.size() == models + 1);
   chances_.resize(models + 1);
   log_weights_.resize(models + 1);
   fresh_.resize(std::min(capacity_, window.size() + 1));
   belief.Expand(pool, prior_weights, chances_);
-  LearnNotes::Fill(notes, std::span(log_weights_).first(models), [&] {
+  LearnMemo::Fill(memo, std::span(log_weights_).first(models), [&] {
     for (std::size_t k = 0; k < models; ++k) {
       const double before =
           (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
@@ -78,7 +77,7 @@ double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, dou
                             : -std::numeric_limits<double>::infinity();
     }
   });
-  LearnNotes::Fill(notes, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r); });
+  LearnMemo::Fill(memo, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r); });
   const double log_start = std::log(hazard * prior_weights[models]);
   // The evidence before a start, relative to that before the newest observation.
   double before_start = 0;

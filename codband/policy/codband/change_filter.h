@@ -8,7 +8,7 @@
 #include "codband/policy/codband/change_window.h"
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/reward_noise.h"
-#include "codband/policy/learn_notes.h"
+#include "codband/policy/learn_memo.h"
 
 namespace codband {
 
@@ -34,10 +34,10 @@ class ChangeFilter {
 
   // One more observation of a user, not yet in the window. `prior_weights` has a place for every
   // model and a last one for a fresh taste; they add up to 1. Returns the log density of r given
-  // all that came before. With notes, scores are taken down or read there.
+  // all that came before. With a memo, scores are recorded or replayed.
   double Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                 std::span<const double> prior_weights, const ChangeWindow& window,
-                std::span<const double> x, double r, Belief& belief, LearnNotes* notes = nullptr);
+                std::span<const double> x, double r, Belief& belief, LearnMemo* memo = nullptr);
 
   // After Update: ln p(the last j + 1 observations | a fresh taste), the newest included.
   std::span<const double> fresh_log_densities() const { return fresh_; }

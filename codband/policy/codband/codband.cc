@@ -120,7 +120,8 @@ ModelId CoDBand::DrawFirstModel(UserId id, EventKey key) const {
   return drawn < pool_.size() ? pool_.model(drawn).id : kNoModel;
 }
 
-LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key) {
+LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key,
+                              LearnMemo* memo) {
   UserRecord& user = users_.FindOrMake(decision.user);
   const Features x = Extend(decision.features);
   if (decision.period < user.past.closed_count()) {
@@ -148,7 +149,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     } else {
       PriorChances(decision.user, &user, weights_);
       log_predictive = filter_.Update(pool_, noise_, change_rate_.hazard(), weights_, user.window,
-                                      x, reward, user.belief, notes_);
+                                      x, reward, user.belief, memo);
     }
     user.window.Push(x, reward, log_predictive);
   }
@@ -169,7 +170,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
 
   bool changed = false;
   if (review) {
-    Review(decision.user, user, key);
+    Review(decision.user, user, key, memo);
   } else {
     changed = FollowBelief(user);
   }
@@ -262,9 +263,9 @@ void CoDBand::WeighDeparture(UserRecord& user, std::span<const double> x, double
 }
 
 // Gibbs steps: for this user and, while there are young ones, for others too.
-void CoDBand::Review(UserId id, UserRecord& user, EventKey key) {
+void CoDBand::Review(UserId id, UserRecord& user, EventKey key, LearnMemo* memo) {
   RandomStream random = StreamFor(key, DrawPurpose::kModel);
-  ResampleModel(id, user, random);
+  ResampleModel(id, user, random, memo);
   if (!bayes()) return;
   const std::uint64_t length = user.current.data.m();
   if (length >= young_) {
@@ -283,7 +284,7 @@ void CoDBand::Review(UserId id, UserRecord& user, EventKey key) {
     const UserId other_id = lately_young_[others.Below(lately_young_.size())];
     UserRecord* other = users_.Find(other_id);
     if (other == nullptr || other_id == id || !other->has_period()) continue;
-    if (other->current.data.m() < young_) ResampleModel(other_id, *other, others);
+    if (other->current.data.m() < young_) ResampleModel(other_id, *other, others, memo);
   }
 }
 
@@ -301,13 +302,13 @@ double CoDBand::LikelihoodTrust() const {
 }
 
 // The collapsed Gibbs sampler (Algorithm 2). Staying costs nothing; only a move touches the pool.
-void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random) {
+void CoDBand::ResampleModel(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo) {
   Period& period = user.current;
   const std::size_t own = pool_.IndexOf(period.model).value();
   // Prior and likelihood both score the user's own model as if D had been taken out; the pool
   // itself changes on a move only.
   chances_.resize(pool_.size() + 1);
-  LearnNotes::Fill(notes_, chances_, [&] {
+  LearnMemo::Fill(memo, chances_, [&] {
     std::ranges::fill(chances_, 0.0);
     likelihood_->AddLogDensities(pool_, period, own, chances_);
     PriorChances(id, &user, weights_);

@@ -85,7 +85,7 @@ void CoDBand::MeanParameter(const Outlook& outlook, std::span<double> mean) cons
 
 // θ is the mean over all that the user may be on, or where the arms call for exploration a draw:
 // first of the model, then of its parameter.
-void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
+Propensity CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
   const Outlook outlook = LookAt(user, arms);
   const bool draw = outlook.draw_chance == 1 ||
                     (outlook.draw_chance > 0 &&
@@ -121,7 +121,7 @@ void CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decis
   decision.score = linalg::Dot(x, theta.first(dim())) + intercept(theta);
   decision.mean = linalg::Dot(x, mean.first(dim())) + intercept(mean);
   decision.width = std::sqrt(Posterior(model).Variance(Extend(x)));
-  if (outlook.draw_chance > 0) decision.propensity = std::numeric_limits<double>::quiet_NaN();
+  return outlook.draw_chance > 0 ? Propensity::Sampled() : Propensity::Certain();
 }
 
 }  // namespace codband

@@ -13,18 +13,17 @@
 #include "codband/policy/codband/model_prior.h"
 #include "codband/policy/codband/prior_learner.h"
 #include "codband/policy/codband/user_record.h"
-#include "codband/policy/learn_notes.h"
+#include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_user_table.h"
 
 namespace codband {
 
 // The policy of codband.h. Learning is in codband.cc, choosing in codband_choose.cc and
 // codband_rank.cc, what is saved, loaded and forgotten in codband_state.cc.
-class CoDBand final : public Policy {
+class CoDBand final : public Policy, public PagedUsers {
  public:
   CoDBand(std::size_t dim, const CoDBandOptions& options);
 
-  void UseNotes(LearnNotes* notes) override { notes_ = notes; }
   bool Forget(UserId user) override;
   std::size_t model_count() const override { return pool_.size(); }
   void SaveState(ByteWriter& out) const override;
@@ -33,13 +32,13 @@ class CoDBand final : public Policy {
   std::vector<ModelDescription> DescribeModels() const override;
   std::optional<UserDescription> DescribeUser(UserId user) const override;
 
-  bool pages_users() const override { return true; }
+  PagedUsers* paged_users() override { return this; }
   void SetArchive(const UserArchive* archive) override { users_.SetArchive(archive); }
   void SaveShared(ByteWriter& out) const override;
   void LoadShared(ByteReader& in) override;
   void SaveChangedUsers(const SaveUser& save) const override { users_.SaveChanged(save); }
-  void UsersSaved() override { users_.Saved(); }
-  void LetUsersGo(std::size_t most) override { users_.LetGo(most); }
+  void MarkUsersSaved() override { users_.MarkSaved(); }
+  void EvictUsers(std::size_t most) override { users_.Evict(most); }
   std::size_t users_in_memory() const override { return users_.size(); }
   Status CheckUsers(const std::function<Status(const VisitRecord&)>& all) const override;
 
@@ -81,9 +80,10 @@ class CoDBand final : public Policy {
     std::vector<double> deltas;  // feature by feature
   };
 
-  void DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
+  Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
   void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const override;
-  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key) override;
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
+                       LearnMemo* memo) override;
 
   bool bayes() const { return options_.detector == DetectorKind::kBayes; }
   std::size_t inner_dim() const { return pool_.prior().dim(); }
@@ -117,9 +117,9 @@ class CoDBand final : public Policy {
   void ContinueTrial(UserRecord& user, std::span<const double> x, double reward);
   bool departs() const { return bayes() && options_.departure == DepartureKind::kLearned; }
   void WeighDeparture(UserRecord& user, std::span<const double> x, double reward);
-  void Review(UserId id, UserRecord& user, EventKey key);
+  void Review(UserId id, UserRecord& user, EventKey key, LearnMemo* memo);
   double LikelihoodTrust() const;
-  void ResampleModel(UserId id, UserRecord& user, RandomStream& random);
+  void ResampleModel(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo);
   bool FollowBelief(UserRecord& user);
   std::size_t FindChange(const UserRecord& user, const PoolModel* target);
   bool WholePeriodMoved(const UserRecord& user, const PoolModel& target, std::size_t after);
@@ -147,8 +147,6 @@ class CoDBand final : public Policy {
   PagedUserTable<UserRecord> users_;
   // Normal vectors, one after another, with which Rank integrates over θ.
   std::vector<double> points_;
-
-  LearnNotes* notes_ = nullptr;
 
   // Scratch of learning.
   std::vector<double> weights_;
