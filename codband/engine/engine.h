@@ -39,6 +39,9 @@ struct EngineOptions {
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
   bool read_only = false;  // for looking at what is there: ranks and changes are turned away
   std::function<std::int64_t()> now_ms = {};  // the time; the system's if not given
+  // Of the event ids that the engine makes up. Two engines with the same seed make the same ids at
+  // the same time; drawn from the system's entropy if not given.
+  std::optional<std::uint64_t> event_id_seed = {};
 };
 
 // An action on offer: an item of the catalogue, or one described on the spot.

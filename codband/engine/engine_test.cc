@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "codband/engine/engine_testing.h"
+#include "codband/engine/fake_store.h"
 
 namespace codband::engine {
 namespace {
@@ -236,56 +237,50 @@ TEST(EngineTest, AShorterWaitDoesNotBringTheForgottenBack) {
   EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
 }
 
-// A store on a disk that can be broken.
-class BreakableStore final : public store::Store {
- public:
-  explicit BreakableStore(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
-
-  std::atomic<bool> broken = false;
-
-  Status Write(const store::StoreBatch& batch, bool sync) override {
-    return broken ? Status::IoError("the disk is broken") : store_->Write(batch, sync);
-  }
-  Status WriteBulk(store::StoreBatch batch) override {
-    return broken ? Status::IoError("the disk is broken") : store_->WriteBulk(std::move(batch));
-  }
-  Status Get(store::Table table, std::string_view key, std::string& value) const override {
-    return store_->Get(table, key, value);
-  }
-  Status Scan(store::Table table, std::string_view from, std::string_view to,
-              const Visit& visit) const override {
-    return store_->Scan(table, from, to, visit);
-  }
-  Status Backup(const std::filesystem::path& directory) override {
-    return store_->Backup(directory);
-  }
-  Status Verify() const override { return store_->Verify(); }
-  store::StoreStats Stats() const override { return store_->Stats(); }
-
- private:
-  std::unique_ptr<store::Store> store_;
-};
-
-// The committer looks at the clock every hundredth of a second here, and has nothing to write.
-TEST(EngineTest, AnErrorOfTheDiskIsSaidUntilAWriteWorks) {
-  TempDirectory directory;
-  auto store = std::make_unique<BreakableStore>(store::OpenRocksDbStore(directory.path()).value());
-  BreakableStore& disk = *store;
+// The committer looks at deadlines every 10 ms here, and has nothing to write.
+TEST(EngineTest, ADiskErrorIsReportedUntilAWriteSucceeds) {
+  auto store = std::make_unique<FakeStore>();
+  FakeStore& disk = *store;
   const auto engine =
       Engine::Open(std::move(store), {.dim = 3, .reward_wait_ms = 100, .sync = false}).value();
   const auto put = [&] {
     return Wait<Status>([&](auto done) { engine->PutItems(ThreeItems(), std::move(done)); });
   };
-  disk.broken = true;
+  disk.Fail(FakeStore::Call::kWrite, store::Table::kItems);
   EXPECT_EQ(put().code(), StatusCode::kIoError);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto unknown =
       Wait<Result<RewardReply>>([&](auto done) { engine->Reward("nothing", 1, std::move(done)); });
   EXPECT_EQ(unknown.value().outcome, RewardOutcome::kUnknown);
-  EXPECT_EQ(engine->Stats().last_error, "the disk is broken");
-  disk.broken = false;
+  EXPECT_EQ(engine->Stats().last_error, FakeStore::kFault);
+  disk.Heal();
   EXPECT_TRUE(put().ok());
   EXPECT_EQ(engine->Stats().last_error, "");
+}
+
+// The policy's record of a user who is not in memory.
+TEST(EngineTest, ARecordThatCannotBeReadIsAnErrorAndNoException) {
+  auto store = std::make_unique<FakeStore>();
+  FakeStore& disk = *store;
+  const auto engine =
+      Engine::Open(std::move(store), {.dim = 3, .users_in_memory = 0, .sync = false}).value();
+  ASSERT_TRUE(Wait<Status>([&](auto done) {
+                return engine->PutItems(ThreeItems(), std::move(done));
+              }).ok());
+  ASSERT_TRUE(Wait<Status>([&](auto done) {
+                engine->Rank(
+                    {.event_id = "e", .user = "ann"}, [](const RankReply&) {}, std::move(done));
+              }).ok());
+  ASSERT_TRUE(
+      Wait<Result<RewardReply>>([&](auto done) { engine->Reward("e", 1, std::move(done)); }).ok());
+  ASSERT_TRUE(engine->Checkpoint().ok());
+  disk.Fail(FakeStore::Call::kGet, store::Table::kUsers);
+  const auto visit = [](const UserReport&) { return true; };
+  EXPECT_EQ(engine->VisitUsers(visit).message(), FakeStore::kFault);
+  EXPECT_EQ(engine->GetUser("ann").status().message(), FakeStore::kFault);
+  EXPECT_EQ(engine->Check().message(), FakeStore::kFault);
+  disk.Heal();
+  EXPECT_TRUE(engine->VisitUsers(visit).ok());
 }
 
 // However the clock is set: the wait of a decision is over when its deadline has passed.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,16 @@ inline StoredState ReadStoredState(const std::filesystem::path& directory) {
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
   return state;
+}
+
+// Waits until condition() holds; a test that waits in vain fails after a minute.
+template <typename Condition>
+void Await(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "waited in vain";
+    std::this_thread::yield();
+  }
 }
 
 // Calls start(done) and waits for what done is given.

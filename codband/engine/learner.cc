@@ -315,10 +315,12 @@ Status Learner::MakeCheckpoint() {
   checkpoint_sequence_ = sequence;
   ++checkpoints_;
   has_checkpoint_ = true;
-  SetError({});
   store::StoreBatch applied;
   applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
-  return store_.Write(applied, false);
+  const Status deleted = store_.Write(applied, false);
+  // The checkpoint counts either way, and the next one deletes the rest of the log.
+  SetError(deleted.ok() ? "" : "checkpoint: cannot shorten the log: " + deleted.message());
+  return deleted;
 }
 
 Status Learner::Checkpoint() {

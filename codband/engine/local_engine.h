@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "codband/engine/catalogue.h"
@@ -12,11 +13,13 @@
 #include "codband/engine/engine.h"
 #include "codband/engine/learner.h"
 #include "codband/engine/left_right.h"
+#include "codband/engine/rank_workspace.h"
 #include "codband/engine/records.h"
 
 namespace codband::engine {
 
-// The engine in this process. Ranking is in ranking.cc, everything else in engine.cc.
+// The engine in this process. engine.cc opens it and accepts commands, ranking.cc ranks,
+// engine_reports.cc tells about users and models.
 class LocalEngine final : public Engine {
  public:
   LocalEngine(std::unique_ptr<store::Store> store, const EngineOptions& options, std::size_t dim)
@@ -29,6 +32,7 @@ class LocalEngine final : public Engine {
     if (learner_ != nullptr) learner_->Stop();
   }
 
+  // Reads everything from the store and starts the threads.
   Status Start(std::function<void(const FinishedDecision&)> on_finished);
 
   void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
@@ -53,18 +57,15 @@ class LocalEngine final : public Engine {
  private:
   Status CheckAll();
 
-  // The actions on offer, with their features row after row.
-  struct Offer {
-    std::vector<std::string_view> ids;  // of the request or the catalogue
-    std::vector<double> gathered;       // unless the catalogue's own can be used
-    std::vector<const std::vector<features::NamedFeature>*> named;  // nullptr: given as numbers
-    ArmsView arms;
-    bool whole_catalogue = false;
-  };
-
-  Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, Offer& offer) const;
-  void MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking,
-                 RankReply& reply) const;
+  std::string NewEventId();
+  Status MakeOffer(const RankRequest& request, const Catalogue& catalogue,
+                   RankWorkspace& workspace) const;
+  void OfferCatalogue(const std::unordered_set<std::string_view>& excluded,
+                      const Catalogue& catalogue, Offer& offer) const;
+  Status OfferCandidates(const std::vector<Candidate>& candidates,
+                         const std::unordered_set<std::string_view>& excluded,
+                         const Catalogue& catalogue, Offer& offer) const;
+  void MakeReply(const RankRequest& request, RankWorkspace& workspace) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
                       const Learned& learned) const;
   PendingDecision MakePending(RankRequest& request, const Offer& offer, Ranking& ranking) const;
@@ -77,6 +78,8 @@ class LocalEngine final : public Engine {
   LeftRight<Catalogue> catalogue_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Committer> committer_;
+  RankWorkspaces workspaces_;
+  std::atomic<std::uint64_t> next_event_id_{0};
   std::atomic<std::uint64_t> ranks_{0};
 };
 

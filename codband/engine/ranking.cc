@@ -1,88 +1,103 @@
+// How LocalEngine ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <stdexcept>
 #include <unordered_set>
 
+#include "codband/base/random.h"
 #include "codband/engine/local_engine.h"
 
 namespace codband::engine {
 namespace {
 
 constexpr std::size_t kDefaultTopOfCatalogue = 100;
+// A workspace keeps the memory of so many arms, or of the whole catalogue if that is larger.
+constexpr std::size_t kKeptArms = 1024;
+// Of the event ids that are made up.
+constexpr std::uint64_t kEventIdPurpose = 0x6576656e74;
 
-// A new name for an event: the time, and 80 random bits. Names in the order of time let the store
-// append where it would have to insert.
-std::string NewEventId(std::int64_t now_ms) {
-  thread_local std::mt19937_64 generator = [] {
-    std::random_device device;
-    std::seed_seq seeds{device(), device(), device(), device(), device(), device()};
-    return std::mt19937_64(seeds);
-  }();
-  return fmt::format("{:012x}{:04x}{:016x}", now_ms, generator() >> 48, generator());
-}
-
-// The same action twice would have two chances of being chosen. A table of hashes with room to
-// spare: most places are found empty or filled at the first look.
-Status CheckNoneTwice(const std::vector<Candidate>& candidates) {
-  thread_local std::vector<std::uint32_t> places;  // 0: empty, else index + 1
+// Refuses the same action twice: it would have two chances of being chosen. A hash table with open
+// addressing, at most a quarter full.
+Status CheckNoneTwice(const std::vector<Candidate>& candidates, std::vector<std::uint32_t>& slots) {
   const std::size_t size = std::bit_ceil(4 * candidates.size());
-  places.assign(size, 0);
+  slots.assign(size, 0);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& id = candidates[i].id;
-    std::size_t place = HashEvent(id) & (size - 1);
-    for (; places[place] != 0; place = (place + 1) & (size - 1)) {
-      if (candidates[places[place] - 1].id == id) {
+    std::size_t slot = HashEvent(id) & (size - 1);
+    for (; slots[slot] != 0; slot = (slot + 1) & (size - 1)) {
+      if (candidates[slots[slot] - 1].id == id) {
         return Status::InvalidArgument(
             fmt::format("actions[{}].id: is '{}', as that of actions[{}]; expected another", i, id,
-                        places[place] - 1));
+                        slots[slot] - 1));
       }
     }
-    places[place] = static_cast<std::uint32_t>(i + 1);
+    slots[slot] = static_cast<std::uint32_t>(i + 1);
   }
   return {};
 }
 
 }  // namespace
 
+// The time, then 80 random bits. Ids in the order of time let the store append instead of insert.
+std::string LocalEngine::NewEventId() {
+  RandomStream random({.seed = *options_.event_id_seed, .event = next_event_id_++},
+                      kEventIdPurpose);
+  const std::uint64_t high = random() >> 48;
+  return fmt::format("{:012x}{:04x}{:016x}", options_.now_ms(), high, random());
+}
+
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
-                              Offer& offer) const {
+                              RankWorkspace& workspace) const {
   const std::unordered_set<std::string_view> excluded(request.excluded.begin(),
                                                       request.excluded.end());
-  const auto nothing = [&] {
-    return Status::InvalidArgument(
-        request.candidates.empty() && catalogue.size() == 0
-            ? "actions: none given and the catalogue is empty; give some, or PUT /v1/items/{id}"
-            : "excludedActions: excludes every action, expected at least one to be left");
-  };
-  if (request.candidates.empty()) {
-    offer.whole_catalogue = true;
-    const bool some_left_out = std::ranges::any_of(
-        excluded, [&](std::string_view id) { return catalogue.Find(id) != nullptr; });
-    offer.ids.reserve(catalogue.size());
-    for (std::size_t i = 0; i < catalogue.size(); ++i) {
-      const Item& item = catalogue.item(i);
-      if (some_left_out) {
-        if (excluded.contains(item.id)) continue;
-        offer.gathered.insert(offer.gathered.end(), item.features.begin(), item.features.end());
-      }
-      offer.ids.push_back(item.id);
-      offer.named.push_back(item.named.empty() ? nullptr : &item.named);
-    }
-    offer.arms =
-        some_left_out ? ArmsView{.features = offer.gathered, .dim = dim_} : catalogue.arms();
-    return offer.ids.empty() ? nothing() : Status();
+  Offer& offer = workspace.offer;
+  offer.whole_catalogue = request.candidates.empty();
+  workspace.most_arms = std::max(
+      workspace.most_arms, offer.whole_catalogue ? catalogue.size() : request.candidates.size());
+  if (offer.whole_catalogue) {
+    OfferCatalogue(excluded, catalogue, offer);
+  } else {
+    CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates, workspace.slots));
+    CODBAND_RETURN_IF_ERROR(OfferCandidates(request.candidates, excluded, catalogue, offer));
   }
-  CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates));
-  offer.ids.reserve(request.candidates.size());
-  offer.named.reserve(request.candidates.size());
-  offer.gathered.reserve(request.candidates.size() * dim_);
-  for (std::size_t i = 0; i < request.candidates.size(); ++i) {
-    const Candidate& candidate = request.candidates[i];
+  if (!offer.ids.empty()) return {};
+  return Status::InvalidArgument(
+      request.candidates.empty() && catalogue.size() == 0
+          ? "actions: none given and the catalogue is empty; give some, or PUT /v1/items/{id}"
+          : "excludedActions: excludes every action, expected at least one to be left");
+}
+
+void LocalEngine::OfferCatalogue(const std::unordered_set<std::string_view>& excluded,
+                                 const Catalogue& catalogue, Offer& offer) const {
+  const bool some_left_out = std::ranges::any_of(
+      excluded, [&](std::string_view id) { return catalogue.Find(id) != nullptr; });
+  offer.ids.reserve(catalogue.size());
+  offer.named.reserve(catalogue.size());
+  if (some_left_out) offer.gathered.reserve(catalogue.size() * dim_);
+  for (std::size_t i = 0; i < catalogue.size(); ++i) {
+    const Item& item = catalogue.item(i);
+    if (some_left_out) {
+      if (excluded.contains(item.id)) continue;
+      offer.gathered.insert(offer.gathered.end(), item.features.begin(), item.features.end());
+    }
+    offer.ids.push_back(item.id);
+    offer.named.push_back(item.named.empty() ? nullptr : &item.named);
+  }
+  offer.arms = some_left_out ? ArmsView{.features = offer.gathered, .dim = dim_} : catalogue.arms();
+}
+
+Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
+                                    const std::unordered_set<std::string_view>& excluded,
+                                    const Catalogue& catalogue, Offer& offer) const {
+  offer.ids.reserve(candidates.size());
+  offer.named.reserve(candidates.size());
+  offer.gathered.reserve(candidates.size() * dim_);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
     const auto field = [&](std::string_view name) {
       return fmt::format("actions[{}].{}", i, name);
     };
@@ -107,41 +122,43 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
     offer.ids.push_back(candidate.id);
   }
   offer.arms = {.features = offer.gathered, .dim = dim_};
-  return offer.ids.empty() ? nothing() : Status();
+  return {};
 }
 
 void LocalEngine::Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                        Done<Status> done) {
   if (const Status status = CheckId("userId", request.user); !status.ok()) return done(status);
   const bool known_id = !request.event_id.empty();
-  if (!known_id) request.event_id = NewEventId(options_.now_ms());
+  if (!known_id) request.event_id = NewEventId();
   if (const Status status = CheckId("eventId", request.event_id); !status.ok()) {
     return done(status);
   }
-  thread_local Ranking ranking;
-  thread_local RankReply reply;
-  Offer offer;
+  RankWorkspaces::Lease lease(workspaces_);
+  RankWorkspace& workspace = *lease;
   PendingDecision pending;
   try {
     const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
-      CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, offer));
+      lease.set_kept_arms(std::max(catalogue.size(), kKeptArms));
+      CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, workspace));
       learner_->Read([&](const Learned& learned) {
-        learned.policy->Rank(HashUser(request.user), offer.arms,
+        learned.policy->Rank(HashUser(request.user), workspace.offer.arms,
                              {.seed = options_.seed, .event = HashEvent(request.event_id)},
-                             options_.exploration_floor, ranking);
-        MakeReply(request, offer, ranking, reply);
-        reply.explanation.reset();
-        if (request.explain) reply.explanation = Explain(request, offer, ranking, learned);
+                             options_.exploration_floor, workspace.ranking);
+        MakeReply(request, workspace);
+        if (request.explain) {
+          workspace.reply.explanation =
+              Explain(request, workspace.offer, workspace.ranking, learned);
+        }
       });
-      pending = MakePending(request, offer, ranking);
+      pending = MakePending(request, workspace.offer, workspace.ranking);
       return {};
     });
     if (!status.ok()) return done(status);
   } catch (const std::exception& error) {
-    // A record that could not be read from disk, or an invariant that does not hold.
+    // A user's record could not be read from disk, or an invariant does not hold.
     return done(Status::IoError(error.what()));
   }
-  ranked(reply);
+  ranked(workspace.reply);
   ++ranks_;
   committer_->Submit(Committer::RankCommand{.event_id = std::move(request.event_id),
                                             .known_id = known_id,
@@ -150,15 +167,11 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
                                             .done = std::move(done)});
 }
 
-void LocalEngine::MakeReply(const RankRequest& request, const Offer& offer, const Ranking& ranking,
-                            RankReply& reply) const {
+void LocalEngine::MakeReply(const RankRequest& request, RankWorkspace& workspace) const {
+  const Offer& offer = workspace.offer;
+  const Ranking& ranking = workspace.ranking;
+  std::vector<RankWorkspace::Place>& order = workspace.order;
   const std::uint32_t chosen = ranking.decision.arm;
-  // Scores stand next to the arms: they are compared many times.
-  struct Place {
-    double score;
-    std::uint32_t arm;
-  };
-  thread_local std::vector<Place> order;
   order.resize(offer.ids.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = {ranking.arms[i].score, i};
   order[chosen].score = std::numeric_limits<double>::infinity();
@@ -168,16 +181,18 @@ void LocalEngine::MakeReply(const RankRequest& request, const Offer& offer, cons
   } else if (offer.whole_catalogue) {
     count = std::min(count, kDefaultTopOfCatalogue);
   }
-  const auto better = [](const Place& a, const Place& b) {
+  const auto better = [](const RankWorkspace::Place& a, const RankWorkspace::Place& b) {
     return a.score != b.score ? a.score > b.score : a.arm < b.arm;
   };
-  // Selecting first is for a few of many; a heap is slow where all are asked for.
+  // Select, then sort: faster than a heap where most or all are asked for.
   const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
   if (count < order.size()) std::ranges::nth_element(order, end, better);
   std::ranges::sort(order.begin(), end, better);
+  RankReply& reply = workspace.reply;
   reply.event_id = request.event_id;
   reply.reward_action_id = offer.ids[options_.mode == Mode::kOnline ? chosen : 0];
   reply.model = ranking.decision.model;
+  reply.explanation.reset();
   reply.ranking.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Ranking::Arm& arm = ranking.arms[order[i].arm];

@@ -130,6 +130,20 @@ TEST(RankingTest, EventIdsAreNewAndInTheOrderOfTime) {
   EXPECT_NE(box.Rank({.user = "u"}).value().event_id, same_time);
 }
 
+TEST(RankingTest, EventIdsAreAFunctionOfTheirSeedAndTheTime) {
+  const auto ids = [](std::optional<std::uint64_t> seed) {
+    EngineBox box({.event_id_seed = seed});
+    EXPECT_TRUE(box.Put(ThreeItems()).ok());
+    std::set<std::string> made;
+    for (int i = 0; i < 3; ++i) made.insert(box.Rank({.user = "u"}).value().event_id);
+    EXPECT_EQ(made.size(), 3U);
+    return made;
+  };
+  EXPECT_EQ(ids(7), ids(7));
+  EXPECT_NE(ids(7), ids(8));
+  EXPECT_NE(ids(std::nullopt), ids(std::nullopt)) << "from the entropy of the system";
+}
+
 TEST(RankingTest, BadRequestsNameTheFieldAndChangeNothing) {
   EngineBox box;
   ASSERT_TRUE(box.Put(ThreeItems()).ok());

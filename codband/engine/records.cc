@@ -77,7 +77,7 @@ Result<std::uint64_t> ReadNumberKey(std::string_view key) {
 
 UserId HashUser(std::string_view user) {
   const std::uint64_t hash = Hash(user);
-  return hash == 0 ? 1 : hash;  // policies take 0 for nobody
+  return hash == 0 ? 1 : hash;  // as data directories have it since format 1
 }
 
 std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }
@@ -128,7 +128,8 @@ std::string PendingDecision::Encode() const {
 }
 
 bool PendingDecision::Waits(std::string_view bytes) {
-  return !bytes.empty() && bytes[0] <= static_cast<char>(State::kDeferred);
+  return !bytes.empty() &&
+         static_cast<std::uint8_t>(bytes[0]) <= static_cast<std::uint8_t>(State::kDeferred);
 }
 
 Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {

@@ -60,6 +60,11 @@ struct PendingDecision {
   // Whether its outcome is open; the second form looks at an encoded one.
   bool waits() const { return state == State::kWaiting || state == State::kDeferred; }
   static bool Waits(std::string_view bytes);
+  // Whose decision it is. Nothing once it has an outcome: its encoding then ends after state and
+  // deadline, so that `decision.user` is the default, 0, which is a user id like any other.
+  std::optional<UserId> user_id() const {
+    return waits() ? std::optional<UserId>(decision.user) : std::nullopt;
+  }
 
   std::string Encode() const;
   static Result<PendingDecision> Decode(std::string_view bytes);

@@ -264,10 +264,27 @@ TEST(RecordsTest, DamagedDeadlinesAreRefused) {
   EXPECT_FALSE(Deadline::Decode(deadline.Key(), value + "x").ok());
 }
 
-TEST(RecordsTest, NobodyIsUserZero) {
-  EXPECT_NE(HashUser(""), 0U);
+// Data directories are full of these numbers.
+TEST(RecordsTest, HashesOfUsersStayTheSame) {
+  EXPECT_EQ(HashUser(""), 0x2d06800538d394c2U);  // XXH3_64bits of nothing, by its specification
   EXPECT_NE(HashUser("ann"), HashUser("bob"));
   EXPECT_EQ(HashUser("ann"), HashUser("ann"));
+}
+
+// 0 is a user id like any other, not the absence of a user.
+TEST(RecordsTest, ADecisionHasAUserUntilItHasAnOutcome) {
+  PendingDecision pending = APending();
+  pending.decision.user = 0;
+  using State = PendingDecision::State;
+  for (const auto state : {State::kWaiting, State::kDeferred, State::kRewarded, State::kExpired}) {
+    pending.state = state;
+    const PendingDecision back = PendingDecision::Decode(pending.Encode()).value();
+    EXPECT_EQ(back.user_id().has_value(), back.waits());
+    EXPECT_EQ(back.user_id().value_or(0), 0U);
+    EXPECT_EQ(PendingDecision::Waits(pending.Encode()), back.waits());
+  }
+  EXPECT_FALSE(PendingDecision::Waits("\x90")) << "no state has this number";
+  EXPECT_FALSE(PendingDecision::Waits(""));
 }
 
 }  // namespace

@@ -196,7 +196,9 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t, round, key = EventKey{.seed = random(), .event = 0}] {
         RandomStream draws(key, 0);
-        for (int i = 0; i < 60; ++i) {
+        // One of them writes on until the disk, full at the end of the first round, has failed it.
+        const auto must_fail = [&] { return t == 0 && round == 0 && failures[0] == 0; };
+        for (int i = 0; i < 60 || must_fail(); ++i) {
           const std::string name = fmt::format("{}-{}", t, draws.Below(50));
           std::string value(draws.Below(20'000), ' ');
           for (char& c : value) c = static_cast<char>(draws());
@@ -255,7 +257,7 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
       ASSERT_TRUE(All(*store, Table::kUsers) == users);
     }
   }
-  EXPECT_GT(failures[0] + failures[1] + failures[2], 0);
+  EXPECT_GT(failures[0], 0);
   EXPECT_TRUE(store->Verify().ok());
 }
 

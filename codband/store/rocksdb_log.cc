@@ -10,6 +10,7 @@
 #include <boost/crc.hpp>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,7 +49,7 @@ struct Piece {
 
 enum class PieceState { kGood, kCut, kDamaged };
 
-// The piece at the front of `block`. kCut: the bytes end before it does.
+// The piece at the front of `block`. kCut: the bytes end before the piece does.
 PieceState ReadPiece(std::string_view block, Piece& piece) {
   if (block.size() < kHeaderBytes) return PieceState::kCut;
   const std::size_t length = LittleEndian(block.substr(4, 2));
@@ -92,18 +93,18 @@ class LogFile {
 };
 
 struct LogScan {
-  std::uint64_t good_end = 0;                 // behind the last whole batch before any damage
-  bool any_batch = false;                     // whether there is one
-  bool rest = false;                          // whether there are bytes behind it
-  std::optional<std::uint64_t> batch_behind;  // where a whole batch begins behind damage
+  std::uint64_t good_end = 0;                 // end of the last intact batch before any damage
+  bool any_batch = false;                     // whether there is such a batch
+  bool rest = false;                          // whether bytes follow it
+  std::optional<std::uint64_t> batch_behind;  // start of an intact batch after damage
 };
 
-// Follows the pieces of batches through the blocks.
+// Reassembles batches from their pieces, block after block.
 class LogScanner {
  public:
   explicit LogScanner(std::uint64_t last_sequence) : last_sequence_(last_sequence) {}
 
-  // Returns false when there is no need to go on.
+  // Returns false once later blocks cannot change the result.
   bool Block(std::string_view block, std::uint64_t start) {
     std::size_t at = 0;
     const bool at_end = block.size() < kBlockBytes;
@@ -135,7 +136,7 @@ class LogScanner {
       }
     }
     scan_.rest = true;
-    // The length of the damaged piece may be wrong, so every byte may be the start of the next.
+    // The damaged piece's length may be wrong, so the next one may start at any byte.
     for (; at + kHeaderBytes < block.size(); ++at) {
       Piece piece;
       if (ReadPiece(block.substr(at), piece) == PieceState::kGood && !piece.bytes.empty() &&
@@ -172,7 +173,7 @@ Status FromErrno(std::string_view action, const std::filesystem::path& path) {
       fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
 }
 
-// Nothing if the file is gone: a running process may delete it.
+// std::nullopt if the file is gone: a running process may delete it.
 Result<std::optional<LogScan>> ScanLog(const std::filesystem::path& path,
                                        std::uint64_t last_sequence) {
   LogFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -189,14 +190,17 @@ Result<std::optional<LogScan>> ScanLog(const std::filesystem::path& path,
   return std::optional<LogScan>(scanner.Finish());
 }
 
-// In the order of writing.
-std::vector<std::filesystem::path> Logs(const std::filesystem::path& directory) {
+// The log files in the order of writing.
+Result<std::vector<std::filesystem::path>> ListLogs(const std::filesystem::path& directory) {
   std::vector<std::pair<std::uint64_t, std::filesystem::path>> logs;
   std::error_code error;
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
     const auto number = ParseNumber<std::uint64_t>(it->path().stem().string());
     if (number && it->path().extension() == ".log") logs.emplace_back(*number, it->path());
+  }
+  if (error) {
+    return Status::IoError(fmt::format("cannot list {}: {}", directory.string(), error.message()));
   }
   std::ranges::sort(logs);
   std::vector<std::filesystem::path> paths;
@@ -207,8 +211,10 @@ std::vector<std::filesystem::path> Logs(const std::filesystem::path& directory) 
 }  // namespace
 
 Status CheckLogs(const std::filesystem::path& rocksdb_directory) {
+  const auto logs = ListLogs(rocksdb_directory);
+  if (!logs.ok()) return logs.status();
   std::optional<std::pair<std::filesystem::path, std::uint64_t>> torn;
-  for (const auto& path : Logs(rocksdb_directory)) {
+  for (const auto& path : logs.value()) {
     const auto result = ScanLog(path, std::numeric_limits<std::uint64_t>::max());
     if (!result.ok()) return result.status();
     if (!result.value()) continue;
@@ -228,7 +234,9 @@ Status CheckLogs(const std::filesystem::path& rocksdb_directory) {
 }
 
 Status CutLogs(const std::filesystem::path& rocksdb_directory, std::uint64_t last_sequence) {
-  for (const auto& path : Logs(rocksdb_directory)) {
+  const auto logs = ListLogs(rocksdb_directory);
+  if (!logs.ok()) return logs.status();
+  for (const auto& path : logs.value()) {
     const auto result = ScanLog(path, last_sequence);
     if (!result.ok()) return result.status();
     if (!result.value() || !result.value()->rest) continue;
@@ -243,12 +251,14 @@ Status CutLogs(const std::filesystem::path& rocksdb_directory, std::uint64_t las
   return {};
 }
 
-std::uint64_t LogBytes(const std::filesystem::path& rocksdb_directory) {
+Result<std::uint64_t> LogBytes(const std::filesystem::path& rocksdb_directory) {
+  const auto logs = ListLogs(rocksdb_directory);
+  if (!logs.ok()) return logs.status();
   std::uint64_t bytes = 0;
-  for (const auto& path : Logs(rocksdb_directory)) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    if (!error) bytes += size;
+  for (const auto& path : logs.value()) {
+    std::error_code gone;  // RocksDB may delete a log meanwhile
+    const auto size = std::filesystem::file_size(path, gone);
+    if (!gone) bytes += size;
   }
   return bytes;
 }

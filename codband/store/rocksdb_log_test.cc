@@ -204,5 +204,16 @@ TEST_F(RocksDbLogTest, CutLogsLeavesADamagedLogAlone) {
   EXPECT_EQ(ReadFile(log_).value(), bytes_);
 }
 
+// As if there were no logs, CutLogs would leave a failed write behind, and CheckLogs find no
+// damage.
+TEST_F(RocksDbLogTest, ADirectoryThatCannotBeListedIsAnError) {
+  const fs::path file = directory_ / "file";
+  WriteBytes(file, "not a directory");
+  EXPECT_EQ(CheckLogs(file).code(), StatusCode::kIoError);
+  EXPECT_EQ(CutLogs(file, 0).code(), StatusCode::kIoError);
+  EXPECT_EQ(LogBytes(file).status().code(), StatusCode::kIoError);
+  EXPECT_THAT(CheckLogs(file).message(), HasSubstr(file.string()));
+}
+
 }  // namespace
 }  // namespace codband::store

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// kUnavailable if the status says that somebody has the database open.
+// kUnavailable if the status says that a process has the database open.
 std::optional<Status> HeldByAnother(const rocksdb::Status& status, const fs::path& path) {
   const std::string reason = status.ToString();
   const fs::path lock = path / "LOCK";
@@ -53,8 +53,8 @@ Status OpenStatus(const rocksdb::Status& status, const fs::path& path) {
   return FromRocksDb(status, "open", path);
 }
 
-// Without CURRENT there is no database. Then only what RocksDB leaves when it is stopped while it
-// makes a new one may be there.
+// Without CURRENT there is no database. Then only files that RocksDB leaves when its creation is
+// interrupted may be there.
 Status CheckNothingElseThere(const fs::path& path) {
   std::string database_file, other_file;
   std::error_code error;
@@ -83,7 +83,7 @@ Status CheckNothingElseThere(const fs::path& path) {
   return {};
 }
 
-// That the column families are ours, or the beginning of ours.
+// Checks that the column families are ours; some may be missing if the creation was interrupted.
 Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
                      const std::vector<std::string>& existing) {
   for (const std::string& name : existing) {
@@ -95,11 +95,12 @@ Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
     }
   }
   if (existing.size() > 1) return {};
-  // RocksDB makes "default" first, and we leave it empty.
+  // RocksDB creates "default" first, and we leave it empty.
   auto database = OpenRocksDb(path, layout, existing, true);
   if (!database.ok()) return database.status();
   const std::unique_ptr<rocksdb::Iterator> it(database.value().db->NewIterator({}));
   it->SeekToFirst();
+  CODBAND_RETURN_IF_ERROR(FromRocksDb(it->status(), "read from", path));
   if (it->Valid()) {
     return Status::InvalidArgument(
         fmt::format("cannot open {}: it is a RocksDB database of another program", path.string()));
@@ -107,7 +108,7 @@ Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
   return {};
 }
 
-// That nobody has it open: a moment later somebody may, and then opening it fails.
+// Checks that no process has the database open. One may open it right after; then opening fails.
 Status CheckLock(const fs::path& path) {
   rocksdb::FileLock* lock = nullptr;
   rocksdb::Env* const env = rocksdb::Env::Default();
@@ -190,7 +191,7 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLay
     CODBAND_RETURN_IF_ERROR(EnsureDirectory(path));
     return OpenRocksDb(path, layout, {}, false);
   }
-  // First, since files change under our eyes if another process has it open.
+  // The lock first: while another process has the database open its files change.
   if (!options.read_only) CODBAND_RETURN_IF_ERROR(CheckLock(path));
   CODBAND_RETURN_IF_ERROR(CheckLogs(path));
   auto database = OpenExisting(path, layout, options);

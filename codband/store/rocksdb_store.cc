@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "codband/base/file.h"
-#include "codband/store/gate.h"
+#include "codband/store/read_write_lock.h"
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_open.h"
 #include "codband/store/rocksdb_tables.h"
@@ -37,7 +37,7 @@ constexpr const char* kBulkDirectory = "bulk";
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// Removes what it names on the way out.
+// Removes the files and directories it was given when it goes out of scope.
 class Leftovers {
  public:
   ~Leftovers() {
@@ -91,18 +91,18 @@ class RocksDbStore final : public Store {
   const RocksDbLayout layout_;
   const bool read_only_;
 
-  Gate gate_;  // alone: to replace what follows
+  ReadWriteLock lock_;  // for writing: to close and reopen the database, which changes what follows
   RocksDbHandle database_;
   std::uint64_t generation_ = 0;             // counts the recoveries
   std::uint64_t acknowledged_sequence_ = 0;  // while the database is closed
-  Status trouble_;                           // why it is closed, or open for reading only
+  Status trouble_;                           // why it is closed, or read-only
 
-  std::mutex bulk_mutex_;  // a backup has a bulk write as a whole or not at all
+  std::mutex bulk_mutex_;  // a backup contains a bulk write completely or not at all
   std::atomic<std::uint64_t> next_bulk_ = 0;
 };
 
-// Makes a change; if RocksDB has stopped because of an error of the disk, gets it going again when
-// that is possible, and tries once more.
+// Runs a write. If RocksDB has stopped because of a disk error, recovers where that is possible and
+// retries once.
 template <typename Operation>
 Status RocksDbStore::Change(const Operation& operation) {
   if (read_only_) {
@@ -110,10 +110,10 @@ Status RocksDbStore::Change(const Operation& operation) {
   }
   std::uint64_t generation = 0;
   const auto attempt = [&]() -> Status {
-    const Gate::Shared shared(gate_);
+    const ReadWriteLock::ReadGuard open(lock_);
     generation = generation_;
     if (!trouble_.ok()) return trouble_;
-    // After an error in the background RocksDB may go on writing for a while, without flushing.
+    // After a background error RocksDB may accept writes for a while, without flushing.
     const bool failed = database_.listener->failed();
     return FromRocksDb(failed ? database_.listener->status() : operation(), "write to", path_);
   };
@@ -122,15 +122,15 @@ Status RocksDbStore::Change(const Operation& operation) {
   return status;
 }
 
-// Whether it is worth trying again.
+// Gets RocksDB going again after a disk error; returns whether a retry makes sense.
 bool RocksDbStore::Recover(std::uint64_t generation) {
-  // From inside a scan's visitor: the scan needs the database as it is.
-  if (gate_.IsInside()) return false;
-  const Gate::Alone alone(gate_);
+  // The scan whose visitor this is needs the database as it is.
+  if (lock_.IsInCallback()) return false;
+  const ReadWriteLock::WriteGuard alone(lock_);
   if (generation_ != generation) return true;
   if (trouble_.ok()) {
     if (!database_.listener->failed()) return false;  // RocksDB works, and the operation failed
-    // At once, not only when there is room again: the process may be stopped before that.
+    // Truncate now, not when there is room again: the process may be stopped before that.
     if (database_.listener->log_failed() &&
         !CutLogs(path_, database_.db->GetLatestSequenceNumber()).ok()) {
       return false;
@@ -143,19 +143,21 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
   return true;
 }
 
-// For the table files of what is only in the logs and in memory.
+// Whether there is room to flush what is only in the write-ahead logs and in memory.
 bool RocksDbStore::HasRoom() const {
   constexpr std::uint64_t kMarginBytes = 1 << 20;
   struct statvfs disk {};
-  if (::statvfs(path_.c_str(), &disk) != 0) return false;
-  return std::uint64_t{disk.f_bavail} * disk.f_frsize > LogBytes(path_) + kMarginBytes;
+  const auto log_bytes = LogBytes(path_);
+  if (!log_bytes.ok() || ::statvfs(path_.c_str(), &disk) != 0) return false;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize > log_bytes.value() + kMarginBytes;
 }
 
-// For reading only if that is all that can be had.
+// Closes and opens the database; read-only if it cannot be opened for writing. Returns whether it
+// can be written to.
 bool RocksDbStore::Reopen() {
   if (database_.db) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
   database_.Close();
-  // Again: closing sets the length of the log to what RocksDB believes it has written.
+  // Truncate again: closing sets the length of the log to what RocksDB believes it has written.
   trouble_ = CutLogs(path_, acknowledged_sequence_);
   if (!trouble_.ok()) return false;
   std::vector<std::string> families;
@@ -185,7 +187,7 @@ Status RocksDbStore::Write(const StoreBatch& batch, bool sync) {
           status = changes.Delete(Handle(entry.table), entry.key);
           break;
         case StoreBatch::Kind::kDeleteRange:
-          // RocksDB takes an end before the start for an error; there is just nothing in between.
+          // RocksDB takes an end before the start for an error; here it is an empty range.
           if (entry.key < entry.value) {
             status = changes.DeleteRange(Handle(entry.table), entry.key, entry.value);
           }
@@ -211,7 +213,7 @@ Status RocksDbStore::WriteBulk(StoreBatch batch) {
   if (sorted.empty()) return {};
   const auto place = [](const Entry* entry) { return std::tie(entry->table, entry->key); };
   std::ranges::stable_sort(sorted, {}, place);
-  // Of equal keys the last stays: they are in the order in which they came.
+  // The last of equal keys stays: the sort is stable.
   const auto kept =
       std::unique(sorted.rbegin(), sorted.rend(),
                   [&](const Entry* a, const Entry* b) { return place(a) == place(b); });
@@ -260,8 +262,8 @@ rocksdb::Status RocksDbStore::Ingest(std::span<const Entry* const> sorted) {
     argument.options.write_global_seqno = false;
   }
   const std::lock_guard no_backup(bulk_mutex_);
-  // What was written before must not be lost by a crash that this survives. Not by SyncWAL: if the
-  // log fails at the same moment, that runs into an assertion.
+  // An ingested file survives a crash; the writes before it must survive too, so sync the
+  // write-ahead log first. Not by SyncWAL: if the log fails meanwhile, that runs into an assertion.
   rocksdb::WriteBatch nothing;
   rocksdb::WriteOptions sync;
   sync.sync = true;
@@ -270,22 +272,23 @@ rocksdb::Status RocksDbStore::Ingest(std::span<const Entry* const> sorted) {
 }
 
 Status RocksDbStore::Get(Table table, std::string_view key, std::string& value) const {
-  const Gate::Shared shared(gate_);
+  const ReadWriteLock::ReadGuard open(lock_);
   if (!database_.db) return trouble_;
   rocksdb::Status status = rocksdb::Status::NotFound();
   rocksdb::PinnableSlice found;
   if (Handle(table) != nullptr) {
     status = database_.db->Get(rocksdb::ReadOptions(), Handle(table), ToSlice(key), &found);
   }
-  if (status.IsNotFound())
+  if (status.IsNotFound()) {
     return Status::NotFound(fmt::format("no such key in {}", TableName(table)));
+  }
   if (status.ok()) value.assign(found.data(), found.size());
   return FromRocksDb(status, "read from", path_);
 }
 
 Status RocksDbStore::Scan(Table table, std::string_view from, std::string_view to,
                           const Visit& visit) const {
-  const Gate::Shared shared(gate_);
+  const ReadWriteLock::CallbackGuard open(lock_);
   if (!database_.db) return trouble_;
   if (Handle(table) == nullptr || (!to.empty() && to <= from)) return {};
   rocksdb::ReadOptions options;
@@ -304,7 +307,7 @@ Status RocksDbStore::Backup(const fs::path& directory) {
   };
   std::error_code error;
   if (fs::exists(fs::symlink_status(directory, error))) return taken(directory);
-  // Under another name until it is whole: half a copy must not be taken for one.
+  // Under another name until it is complete: a partial copy must not be taken for a backup.
   const fs::path target = directory.has_filename() ? directory : directory.parent_path();
   fs::path partial = target;
   partial += ".partial";
@@ -328,14 +331,14 @@ Status RocksDbStore::Backup(const fs::path& directory) {
 }
 
 Status RocksDbStore::CopyTo(const fs::path& directory) {
-  const Gate::Shared shared(gate_);
+  const ReadWriteLock::ReadGuard open(lock_);
   if (!database_.db) return trouble_;
   rocksdb::Checkpoint* checkpoint = nullptr;
   rocksdb::Status status = rocksdb::Checkpoint::Create(database_.db.get(), &checkpoint);
   const std::unique_ptr<rocksdb::Checkpoint> owned(checkpoint);
   if (status.ok()) {
     const std::lock_guard no_bulk(bulk_mutex_);
-    // Never flushes first: the copy has the logs.
+    // No flush first: the copy contains the write-ahead logs.
     constexpr std::uint64_t kNeverFlush = std::numeric_limits<std::uint64_t>::max();
     status = checkpoint->CreateCheckpoint(directory / path_.filename(), kNeverFlush);
   }
@@ -343,7 +346,7 @@ Status RocksDbStore::CopyTo(const fs::path& directory) {
 }
 
 Status RocksDbStore::Verify() const {
-  const Gate::Shared shared(gate_);
+  const ReadWriteLock::ReadGuard open(lock_);
   if (!database_.db) return trouble_;
   CODBAND_RETURN_IF_ERROR(CheckLogs(path_));
   rocksdb::ReadOptions options;
@@ -360,7 +363,7 @@ Status RocksDbStore::Verify() const {
 }
 
 StoreStats RocksDbStore::Stats() const {
-  const Gate::Shared shared(gate_);
+  const ReadWriteLock::ReadGuard open(lock_);
   StoreStats stats;
   std::error_code error;
   for (fs::recursive_directory_iterator it(path_, error), end; !error && it != end;
@@ -382,7 +385,7 @@ Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
   auto database = CheckAndOpenRocksDb(path, layout, options);
   if (!database.ok()) return database.status();
   if (!options.read_only) {
-    // Files of a bulk write that was cut off.
+    // Files of a bulk write that a crash interrupted.
     std::error_code ignored;
     fs::remove_all(path / kBulkDirectory, ignored);
   }

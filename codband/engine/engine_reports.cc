@@ -1,0 +1,266 @@
+// What the engine tells about users, models and itself, and whether its data is consistent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "codband/engine/local_engine.h"
+#include "codband/linalg/kernels.h"
+
+namespace codband::engine {
+namespace {
+
+// The tags of a model are those of its best items only: over all items every group has the same.
+constexpr std::size_t kMostTagged = 100;
+constexpr std::size_t kOneTaggedOf = 4;
+constexpr std::int64_t kHourMs = 3'600'000;
+
+}  // namespace
+
+UserReport LocalEngine::Describe(UserId id, const Person& person, const Learned& learned) const {
+  UserReport report{.user = person.name,
+                    .since_ms = person.since_ms(),
+                    .observations = person.observations,
+                    .changes = {}};
+  if (const auto description = learned.policy->DescribeUser(id)) {
+    report.model = description->model;
+    report.model_chance = description->chance;
+    report.period_observations = description->observations;
+  }
+  for (const Person::Move& move : person.moves) {
+    report.changes.push_back(
+        {.user = person.name, .time_ms = move.time_ms, .from = move.from, .to = move.to});
+  }
+  return report;
+}
+
+Result<UserReport> LocalEngine::GetUser(const std::string& user) {
+  try {
+    return learner_->Read([&](const Learned& learned) -> Result<UserReport> {
+      std::optional<Person> scratch;
+      const UserId id = HashUser(user);
+      const Person* person = learned.people.Peek(id, scratch);
+      if (person == nullptr) {
+        return Status::NotFound(fmt::format("userId: nothing is known of '{}'", user));
+      }
+      return Describe(id, *person, learned);
+    });
+  } catch (const std::exception& error) {
+    return Status::IoError(error.what());
+  }
+}
+
+Status LocalEngine::VisitUsers(const std::function<bool(const UserReport&)>& visit) {
+  const Learner::Unsaved unsaved = learner_->CollectUnsaved();
+  const std::unordered_set<UserId> erased(unsaved.erased.begin(), unsaved.erased.end());
+  std::map<UserId, std::string> fresh(unsaved.people.begin(), unsaved.people.end());
+  Status damaged;
+  bool more = true;
+  UserReport report;
+  const auto visit_bytes = [&](UserId id, std::string_view bytes) {
+    ByteReader in(bytes);
+    Person person;
+    person.Load(in);
+    in.ExpectEnd();
+    if (!in.ok()) {
+      damaged = Status::Corruption(fmt::format("user {:016x}: {}", id, in.status().message()));
+      return false;
+    }
+    try {
+      report =
+          learner_->Read([&](const Learned& learned) { return Describe(id, person, learned); });
+    } catch (const std::exception& error) {  // the policy's record could not be read from disk
+      damaged = Status::IoError(error.what());
+      return false;
+    }
+    more = visit(report);
+    return more;
+  };
+  // Store and `fresh` are both in the order of ids, and so are the visits.
+  const auto visit_fresh_before = [&](std::optional<UserId> id) {
+    while (more && damaged.ok() && !fresh.empty() && (!id || fresh.begin()->first < *id)) {
+      visit_bytes(fresh.begin()->first, fresh.begin()->second);
+      fresh.erase(fresh.begin());
+    }
+  };
+  CODBAND_RETURN_IF_ERROR(store_->Scan(
+      store::Table::kPeople, {}, {}, [&](std::string_view key, std::string_view value) {
+        const auto id = ReadNumberKey(key);
+        if (!id.ok()) {
+          damaged = id.status();
+          return false;
+        }
+        visit_fresh_before(id.value());
+        if (!more || !damaged.ok()) return false;
+        if (erased.contains(id.value()) || fresh.contains(id.value())) return true;
+        return visit_bytes(id.value(), value);
+      }));
+  visit_fresh_before(std::nullopt);
+  return damaged;
+}
+
+ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
+                                  std::size_t top) const {
+  ModelReport report{.id = model.id,
+                     .popularity = static_cast<double>(model.periods) / all_periods,
+                     .users = model.users,
+                     .periods = model.periods,
+                     .observations = model.observations,
+                     .parameter = std::move(model.theta),
+                     .items = {},
+                     .tags = {}};
+  if (top == 0) return report;
+  catalogue_.Read([&](const Catalogue& catalogue) {
+    std::vector<std::pair<double, std::size_t>> best;
+    best.reserve(catalogue.size());
+    for (std::size_t i = 0; i < catalogue.size(); ++i) {
+      best.emplace_back(-linalg::Dot(catalogue.arms().arm(i), report.parameter) - model.intercept,
+                        i);
+    }
+    const std::size_t tagged =
+        std::min(kMostTagged, (best.size() + kOneTaggedOf - 1) / kOneTaggedOf);
+    const std::size_t ranked = std::min(best.size(), std::max(top, tagged));
+    std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(ranked));
+    std::map<std::string, double> tags;
+    for (std::size_t i = 0; i < ranked; ++i) {
+      const Item& item = catalogue.item(best[i].second);
+      if (i < top) report.items.push_back({item.id, -best[i].first});
+      if (i < tagged) {
+        for (const std::string& tag : item.tags) ++tags[tag];
+      }
+    }
+    for (const auto& [tag, count] : tags) report.tags.push_back({tag, count});
+    std::ranges::stable_sort(report.tags, std::greater<>(), &ModelReport::Top::weight);
+    if (report.tags.size() > top) report.tags.resize(top);
+  });
+  return report;
+}
+
+std::vector<ModelReport> LocalEngine::Models(std::size_t top) {
+  std::vector<ModelDescription> models =
+      learner_->Read([](const Learned& learned) { return learned.policy->DescribeModels(); });
+  double all_periods = 0;
+  for (const ModelDescription& model : models) all_periods += static_cast<double>(model.periods);
+  std::vector<ModelReport> reports;
+  for (ModelDescription& model : models) {
+    reports.push_back(Describe(std::move(model), all_periods, top));
+  }
+  std::ranges::stable_sort(reports, std::greater<>(), &ModelReport::periods);
+  return reports;
+}
+
+Result<ModelReport> LocalEngine::GetModel(ModelId id, std::size_t top) {
+  std::vector<ModelDescription> models =
+      learner_->Read([](const Learned& learned) { return learned.policy->DescribeModels(); });
+  double all_periods = 0;
+  for (const ModelDescription& model : models) all_periods += static_cast<double>(model.periods);
+  for (ModelDescription& model : models) {
+    if (model.id == id) return Describe(std::move(model), all_periods, top);
+  }
+  return Status::NotFound(fmt::format("modelId: there is no model {}", id));
+}
+
+std::vector<Change> LocalEngine::RecentChanges(std::size_t most) {
+  return learner_->Read([&](const Learned& learned) {
+    const std::size_t count = std::min(most, learned.recent.size());
+    return std::vector<Change>(learned.recent.rbegin(),
+                               learned.recent.rbegin() + static_cast<std::ptrdiff_t>(count));
+  });
+}
+
+EngineStats LocalEngine::Stats() {
+  EngineStats stats;
+  const Committer::Counters& counters = committer_->counters();
+  stats.policy = options_.policy;
+  stats.dim = dim_;
+  stats.ranks = ranks_;
+  stats.rewards_accepted = counters.accepted;
+  stats.rewards_duplicate = counters.duplicate;
+  stats.rewards_late = counters.late;
+  stats.rewards_unknown = counters.unknown;
+  stats.rewards_defaulted = counters.defaulted;
+  stats.expired = counters.expired;
+  stats.pending = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counters.pending));
+  stats.changes_last_hour = learner_->ChangesSince(options_.now_ms() - kHourMs);
+  stats.checkpoints = learner_->checkpoints();
+  // In this order: what is applied was committed before.
+  stats.applied_sequence = learner_->applied_sequence();
+  stats.committed_sequence = committer_->committed_sequence();
+  stats.checkpoint_sequence = learner_->checkpoint_sequence();
+  learner_->Read([&](const Learned& learned) {
+    stats.changes = learned.changes;
+    stats.learned = learned.sequence;
+    stats.models = learned.policy->model_count();
+    stats.users_in_memory = learned.people.size();
+    stats.users = learned.users;
+  });
+  stats.items = catalogue_.Read([](const Catalogue& catalogue) { return catalogue.size(); });
+  stats.queue = committer_->queue_length();
+  stats.store = store_->Stats();
+  stats.last_error = committer_->last_error();
+  if (stats.last_error.empty()) stats.last_error = learner_->last_error();
+  return stats;
+}
+
+Status LocalEngine::Check() {
+  Status sound;
+  try {
+    learner_->RunBetween([&] { sound = CheckAll(); });
+  } catch (const std::exception& error) {
+    return Status::IoError(error.what());
+  }
+  return sound;
+}
+
+Status LocalEngine::CheckAll() {
+  const Learner::Unsaved unsaved = learner_->CollectUnsaved();
+  const std::unordered_set<UserId> erased(unsaved.erased.begin(), unsaved.erased.end());
+  const auto all_users = [&](const PagedUsers::VisitRecord& visit) -> Status {
+    bool more = true;
+    Status damaged;
+    CODBAND_RETURN_IF_ERROR(store_->Scan(
+        store::Table::kUsers, {}, {}, [&](std::string_view key, std::string_view value) {
+          const auto id = ReadNumberKey(key);
+          if (!id.ok()) {
+            damaged = id.status();
+            return false;
+          }
+          if (!erased.contains(id.value()) && !unsaved.users.contains(id.value())) {
+            more = visit(id.value(), value);
+          }
+          return more;
+        }));
+    for (const auto& [id, bytes] : unsaved.users) {
+      if (more) more = visit(id, bytes);
+    }
+    return damaged;
+  };
+  CODBAND_RETURN_IF_ERROR(learner_->Read(
+      [&](const Learned& learned) { return learned.users_of_policy->CheckUsers(all_users); }));
+
+  std::uint64_t people = 0;
+  CODBAND_RETURN_IF_ERROR(VisitUsers([&](const UserReport&) {
+    ++people;
+    return true;
+  }));
+  const std::uint64_t users = learner_->Read([](const Learned& learned) { return learned.users; });
+  if (people != users) {
+    return Status::Corruption(fmt::format("{} users are counted, {} are there", users, people));
+  }
+  Status damaged;
+  CODBAND_RETURN_IF_ERROR(store_->Scan(
+      store::Table::kPending, {}, {}, [&](std::string_view key, std::string_view value) {
+        const auto pending = PendingDecision::Decode(value);
+        if (!pending.ok()) {
+          damaged =
+              Status::Corruption(fmt::format("decision '{}': {}", key, pending.status().message()));
+        }
+        return damaged.ok();
+      }));
+  return damaged;
+}
+
+}  // namespace codband::engine

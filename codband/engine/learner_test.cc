@@ -1,0 +1,395 @@
+#include "codband/engine/learner.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "codband/engine/engine_testing.h"
+#include "codband/engine/fake_store.h"
+#include "codband/policy/registry.h"
+
+namespace codband::engine {
+namespace {
+
+using store::Table;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::size_t kDim = 2;
+constexpr const char* kPolicy = "codband";
+
+std::string UserName(std::size_t user) { return "user" + std::to_string(user); }
+
+std::string StateOf(const Policy& policy) {
+  ByteWriter out;
+  policy.SaveState(out);
+  return out.Take();
+}
+
+// A log, and what a policy that learns it by itself knows after each entry.
+struct Reference {
+  std::vector<LogRecord> log;
+  std::vector<std::string> states;  // states[n]: after n entries
+};
+
+Reference MakeReference(std::size_t entries, std::size_t users, bool keep_states = true) {
+  const std::vector<double> features = {1, 0, 0, 1};
+  const std::unique_ptr<Policy> policy = MakePolicy(kPolicy, {.dim = kDim}).value();
+  Reference reference;
+  if (keep_states) reference.states.push_back(StateOf(*policy));
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::string user = UserName(i % users);
+    const EventKey key{.seed = EngineOptions().seed, .event = i};
+    Decision decision = policy->Choose(HashUser(user), {.features = features, .dim = kDim}, key);
+    decision.propensity = 0.5;  // a record must have one
+    const double reward = (decision.arm == i % users % 2) ? 1 : 0.25;
+    policy->Learn(decision, reward, key);
+    reference.log.push_back({.time_ms = static_cast<std::int64_t>(i),
+                             .user = user,
+                             .event = i,
+                             .reward = reward,
+                             .decision = decision});
+    if (keep_states) reference.states.push_back(StateOf(*policy));
+  }
+  if (!keep_states) reference.states.push_back(StateOf(*policy));
+  return reference;
+}
+
+class LearnerTest : public testing::Test {
+ protected:
+  LearnerTest() {
+    options_.policy = kPolicy;
+    options_.now_ms = [] { return std::int64_t{0}; };
+    options_.checkpoint_interval_ms = 1'000'000'000;  // only when a test asks
+  }
+
+  Status TryOpen() {
+    learner_.reset();
+    auto learner = Learner::Open(store_, options_, kDim);
+    if (!learner.ok()) return learner.status();
+    learner_ = std::move(learner).value();
+    return {};
+  }
+  void Open() {
+    const Status status = TryOpen();
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    learner_->Start();
+  }
+  // As if the process were killed and started again: memory is lost, no last checkpoint is made.
+  void Crash() {
+    FakeStore before;
+    store_.CopyTablesTo(before);
+    learner_.reset();
+    before.CopyTablesTo(store_);
+    Open();
+  }
+
+  void PutIntoLog(const LogRecord& record) {
+    store_.Put(Table::kLog, NumberKey(++last_sequence_), record.Encode());
+  }
+  // What the committer does: into the log, then to the learner. Returns what `done` is told.
+  Status Learn(const LogRecord& record) {
+    PutIntoLog(record);
+    return Wait<Status>([&](auto done) {
+      std::vector<Learner::Entry> entries;
+      entries.push_back({.sequence = last_sequence_, .record = record, .done = std::move(done)});
+      learner_->Submit(std::move(entries));
+    });
+  }
+  Status Forget(const std::string& user) {
+    return Learn({.kind = LogRecord::Kind::kForget, .user = user});
+  }
+
+  std::string State() const {
+    return learner_->Read([](const Learned& learned) { return StateOf(*learned.policy); });
+  }
+  std::uint64_t Observations(const std::string& user) const {
+    return learner_->Read([&](const Learned& learned) {
+      std::optional<Person> scratch;
+      const Person* person = learned.people.Peek(HashUser(user), scratch);
+      return person == nullptr ? std::uint64_t{0} : person->observations;
+    });
+  }
+
+  FakeStore store_;
+  EngineOptions options_;
+  std::uint64_t last_sequence_ = 0;
+  std::unique_ptr<Learner> learner_;
+};
+
+// Readers see one copy after the first entry, the other after the second, and so on.
+TEST_F(LearnerTest, BothCopiesLearnEveryEntryInOrder) {
+  const Reference reference = MakeReference(60, 4);
+  Open();
+  for (std::size_t i = 0; i < reference.log.size(); ++i) {
+    ASSERT_TRUE(Learn(reference.log[i]).ok());
+    ASSERT_EQ(State(), reference.states[i + 1]) << "entry " << i;
+    ASSERT_EQ(learner_->applied_sequence(), i + 1);
+  }
+  EXPECT_EQ(Observations("user3"), 15U);
+  EXPECT_EQ(learner_->Read([](const Learned& learned) { return learned.users; }), 4U);
+}
+
+TEST_F(LearnerTest, EntriesSubmittedTogetherAreAppliedInTheirOrder) {
+  const Reference reference = MakeReference(50, 3);
+  Open();
+  std::vector<Learner::Entry> entries;
+  std::vector<std::uint64_t> told;
+  std::promise<void> last;
+  for (const LogRecord& record : reference.log) {
+    PutIntoLog(record);
+    entries.push_back({.sequence = last_sequence_,
+                       .record = record,
+                       .done = [&, sequence = last_sequence_](const Status&) {
+                         told.push_back(sequence);
+                         if (sequence == 50) last.set_value();
+                       }});
+  }
+  learner_->Submit(std::move(entries));
+  last.get_future().get();
+  EXPECT_EQ(State(), reference.states.back());
+  EXPECT_EQ(told.size(), 50U);
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+}
+
+TEST_F(LearnerTest, ARewardIsAcknowledgedWhenReadersSeeIt) {
+  const Reference reference = MakeReference(1, 1);
+  Open();
+  PutIntoLog(reference.log[0]);
+  std::promise<std::uint64_t> seen;
+  std::vector<Learner::Entry> entries;
+  entries.push_back({.sequence = 1, .record = reference.log[0], .done = [&](const Status&) {
+                       seen.set_value(Observations("user0"));
+                     }});
+  learner_->Submit(std::move(entries));
+  EXPECT_EQ(seen.get_future().get(), 1U);
+}
+
+// More than are applied at a time.
+TEST_F(LearnerTest, ReplayAppliesEveryEntryOfTheLog) {
+  const Reference reference = MakeReference(2300, 5, false);
+  for (const LogRecord& record : reference.log) PutIntoLog(record);
+  Open();
+  EXPECT_EQ(learner_->applied_sequence(), 2300U);
+  EXPECT_EQ(State(), reference.states.back());
+  EXPECT_EQ(Observations("user4"), 460U);
+}
+
+TEST_F(LearnerTest, ReplayStartsAfterTheCheckpoint) {
+  const Reference reference = MakeReference(40, 3);
+  Open();
+  for (std::size_t i = 0; i < 25; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  const FakeStore::Content log = store_.content(Table::kLog);
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_EQ(learner_->checkpoint_sequence(), 25U);
+  EXPECT_THAT(store_.content(Table::kLog), IsEmpty());
+  for (std::size_t i = 25; i < 40; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  EXPECT_EQ(store_.content(Table::kLog).size(), 15U);
+  // A crash before the log was shortened leaves entries that the checkpoint contains.
+  for (const auto& [key, value] : log) store_.Put(Table::kLog, key, value);
+  Crash();
+  EXPECT_EQ(learner_->applied_sequence(), 40U);
+  EXPECT_EQ(learner_->checkpoint_sequence(), 25U);
+  for (std::size_t user = 0; user < 3; ++user) {
+    EXPECT_EQ(Observations(UserName(user)), (40 - user + 2) / 3) << user;
+  }
+  // All users have been seen since, so all of them are in memory again.
+  EXPECT_EQ(State(), reference.states[40]);
+}
+
+TEST_F(LearnerTest, ReplayRefusesAGapADamagedEntryAndAFailedScan) {
+  const Reference reference = MakeReference(5, 2);
+  for (const LogRecord& record : reference.log) PutIntoLog(record);
+  FakeStore whole;
+  store_.CopyTablesTo(whole);
+  store::StoreBatch gap;
+  gap.Delete(Table::kLog, NumberKey(3));
+  ASSERT_TRUE(store_.Write(gap, true).ok());
+  EXPECT_EQ(TryOpen().message(), "log entry 3: is missing, a later one is there");
+
+  whole.CopyTablesTo(store_);
+  store_.Put(Table::kLog, NumberKey(2), "junk");
+  EXPECT_EQ(TryOpen().code(), StatusCode::kCorruption);
+  EXPECT_THAT(TryOpen().message(), HasSubstr("log entry 2: "));
+
+  whole.CopyTablesTo(store_);
+  store_.Fail(FakeStore::Call::kScan, Table::kLog, 4);
+  EXPECT_EQ(TryOpen().message(), FakeStore::kFault);
+  store_.Fail(FakeStore::Call::kGet, Table::kCheckpoint);
+  EXPECT_EQ(TryOpen().message(), FakeStore::kFault);
+  store_.Heal();
+  EXPECT_TRUE(TryOpen().ok());
+  EXPECT_EQ(learner_->applied_sequence(), 5U);
+}
+
+TEST_F(LearnerTest, ACheckpointHoldsEveryUserWhoChanged) {
+  const Reference reference = MakeReference(40, 8);
+  Open();
+  for (std::size_t i = 0; i < 8; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_EQ(store_.content(Table::kUsers).size(), 8U);
+  EXPECT_EQ(store_.content(Table::kPeople).size(), 8U);
+  const FakeStore::Content first = store_.content(Table::kPeople);
+  // Users 0 to 3 change, the others do not.
+  for (std::size_t i = 8; i < 12; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  const FakeStore::Content second = store_.content(Table::kPeople);
+  ASSERT_EQ(second.size(), 8U);
+  for (std::size_t user = 0; user < 8; ++user) {
+    const std::string key = NumberKey(HashUser(UserName(user)));
+    EXPECT_EQ(second.at(key) != first.at(key), user < 4) << user;
+  }
+  Crash();
+  for (std::size_t user = 0; user < 8; ++user) {
+    EXPECT_EQ(Observations(UserName(user)), user < 4 ? 2U : 1U) << user;
+  }
+  // It goes on as if it had not been stopped.
+  for (std::size_t i = 12; i < 40; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  EXPECT_EQ(State(), reference.states[40]);
+}
+
+TEST_F(LearnerTest, AFailedCheckpointChangesNothingAndTheNextOneHasItAll) {
+  const Reference reference = MakeReference(20, 4);
+  Open();
+  for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  store_.Fail(FakeStore::Call::kWriteBulk, Table::kUsers);
+  EXPECT_EQ(learner_->Checkpoint().message(), FakeStore::kFault);
+  EXPECT_EQ(learner_->last_error(), std::string("checkpoint: ") + FakeStore::kFault);
+  EXPECT_EQ(learner_->checkpoint_sequence(), 0U);
+  EXPECT_FALSE(learner_->has_checkpoint());
+  EXPECT_EQ(store_.content(Table::kLog).size(), 20U);
+  EXPECT_EQ(State(), reference.states[20]);
+  store_.Heal();
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_EQ(learner_->last_error(), "");
+  EXPECT_EQ(store_.content(Table::kUsers).size(), 4U);
+  Crash();
+  EXPECT_EQ(Observations("user3"), 5U);
+}
+
+TEST_F(LearnerTest, ALogThatCannotBeShortenedIsReported) {
+  const Reference reference = MakeReference(3, 1);
+  Open();
+  for (const LogRecord& record : reference.log) ASSERT_TRUE(Learn(record).ok());
+  store_.Fail(FakeStore::Call::kWrite, Table::kLog);
+  EXPECT_FALSE(learner_->Checkpoint().ok());
+  EXPECT_THAT(learner_->last_error(), HasSubstr(FakeStore::kFault));
+  EXPECT_EQ(learner_->checkpoint_sequence(), 3U) << "the checkpoint itself was made";
+  store_.Heal();
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_EQ(learner_->last_error(), "");
+  EXPECT_THAT(store_.content(Table::kLog), IsEmpty());
+}
+
+TEST_F(LearnerTest, AForgottenUserLeavesTheStoreWithTheNextCheckpoint) {
+  const Reference reference = MakeReference(12, 3);
+  Open();
+  for (const LogRecord& record : reference.log) ASSERT_TRUE(Learn(record).ok());
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  const std::uint64_t checkpoints = learner_->checkpoints();
+  EXPECT_TRUE(Forget("user1").ok());
+  EXPECT_EQ(Observations("user1"), 0U);
+  EXPECT_EQ(Forget("user1").code(), StatusCode::kNotFound);
+  EXPECT_EQ(learner_->Read([](const Learned& learned) { return learned.users; }), 2U);
+  // The checkpoint follows by itself.
+  Await([&] { return learner_->checkpoints() > checkpoints; });
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  const std::string key = NumberKey(HashUser("user1"));
+  for (const Table table : {Table::kUsers, Table::kPeople}) {
+    EXPECT_EQ(store_.content(table).size(), 2U);
+    EXPECT_EQ(store_.content(table).count(key), 0U);
+  }
+  Crash();
+  EXPECT_EQ(Observations("user1"), 0U);
+  EXPECT_EQ(Observations("user2"), 4U);
+}
+
+TEST_F(LearnerTest, UsersWhoLeftTheMemoryComeBackAsTheyWere) {
+  const Reference reference = MakeReference(120, 30);
+  options_.users_in_memory = 5;
+  Open();
+  for (const LogRecord& record : reference.log) ASSERT_TRUE(Learn(record).ok());
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_LE(learner_->Read([](const Learned& learned) { return learned.people.size(); }), 5U);
+  EXPECT_EQ(store_.content(Table::kUsers).size(), 30U);
+  for (std::size_t user = 0; user < 30; ++user) EXPECT_EQ(Observations(UserName(user)), 4U);
+  // The same log without paging has the same records.
+  const FakeStore::Content users = store_.content(Table::kUsers);
+  options_.users_in_memory = 1000;
+  FakeStore().CopyTablesTo(store_);
+  last_sequence_ = 0;
+  learner_.reset();
+  FakeStore().CopyTablesTo(store_);
+  for (const LogRecord& record : reference.log) PutIntoLog(record);
+  Open();
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_EQ(store_.content(Table::kUsers), users);
+}
+
+// Half an entry applied is worse than none: learning stops, and the log has what is missing.
+TEST_F(LearnerTest, LearningStopsWhenAUserCannotBeReadAndGoesOnAfterARestart) {
+  const Reference reference = MakeReference(20, 4);
+  Open();
+  for (std::size_t i = 0; i < 10; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  Crash();  // nobody is in memory
+  store_.Fail(FakeStore::Call::kGet, Table::kUsers);
+  const Status failed = Learn(reference.log[10]);
+  EXPECT_EQ(failed.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(failed.message(), HasSubstr("learning stopped at log entry 11: "));
+  EXPECT_EQ(learner_->last_error(), failed.message());
+  store_.Heal();
+  EXPECT_EQ(Learn(reference.log[11]).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(learner_->applied_sequence(), 10U);
+  EXPECT_EQ(learner_->Checkpoint().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(learner_->checkpoint_sequence(), 10U);
+  Crash();
+  EXPECT_EQ(learner_->applied_sequence(), 12U);
+  for (std::size_t i = 12; i < 20; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  EXPECT_EQ(State(), reference.states[20]);
+}
+
+TEST_F(LearnerTest, CheckpointsComeAfterSoManyEntriesAndWhenItStops) {
+  const Reference reference = MakeReference(7, 2);
+  options_.checkpoint_events = 5;
+  Open();
+  for (std::size_t i = 0; i < 7; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  Await([&] { return learner_->checkpoint_sequence() >= 5; });
+  learner_->Stop();
+  EXPECT_EQ(learner_->checkpoint_sequence(), 7U);
+  EXPECT_THAT(store_.content(Table::kLog), IsEmpty());
+}
+
+TEST_F(LearnerTest, UnsavedRecordsAreThoseSinceTheCheckpoint) {
+  const Reference reference = MakeReference(8, 4);
+  Open();
+  for (std::size_t i = 0; i < 6; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_THAT(learner_->CollectUnsaved().people, IsEmpty());
+  for (std::size_t i = 6; i < 8; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  const Learner::Unsaved unsaved = learner_->CollectUnsaved();
+  EXPECT_EQ(unsaved.people.size(), 2U);
+  EXPECT_EQ(unsaved.people.count(HashUser("user2")), 1U);
+  EXPECT_EQ(unsaved.people.count(HashUser("user3")), 1U);
+}
+
+TEST_F(LearnerTest, RunsTasksOnItsThreadAndPassesOnWhatTheyThrow) {
+  Open();
+  std::thread::id where;
+  learner_->RunBetween([&] { where = std::this_thread::get_id(); });
+  EXPECT_NE(where, std::this_thread::get_id());
+  EXPECT_THROW(learner_->RunBetween([] { throw std::runtime_error("no"); }), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace codband::engine

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "codband/base/status.h"
+#include "codband/engine/commit_group.h"
+#include "codband/engine/records.h"
+#include "codband/store/store.h"
+
+namespace codband::engine {
+
+// The decisions that wait for a reward, as the store has them: by event id (kPending), by the time
+// at which their wait ends (kDeadlines), and the users who were forgotten lately (kMeta), whose
+// decisions no longer count.
+//
+// A decision with an outcome is remembered until one more wait has passed, so that a second reward
+// is told from an unknown one.
+//
+// Changes go into a CommitGroup. Within that group they are visible at once, and Committed() takes
+// them over when the group is durable. Not thread-safe: of the committer's thread.
+class PendingDecisions {
+ public:
+  // `store` outlives it.
+  PendingDecisions(const store::Store& store, std::int64_t reward_wait_ms)
+      : store_(store), reward_wait_ms_(reward_wait_ms) {}
+
+  // Reads what the last process left. O(decisions): counts those that wait.
+  Status Load();
+
+  // How many wait for a reward.
+  std::int64_t waiting() const { return waiting_; }
+
+  // kNotFound if there is no such decision.
+  Result<PendingDecision> Find(const std::string& event_id, const CommitGroup& group) const;
+  // Whether its user was forgotten after it was made. Never true once it has an outcome: what is
+  // then left of it names no user.
+  bool IsForgotten(const PendingDecision& pending, const CommitGroup& group) const;
+
+  // A decision whose event id is new.
+  void Add(std::string event_id, std::string bytes, std::int64_t deadline_ms,
+           CommitGroup& group) const;
+  // Adds a decision, or replaces the one that `replaces_waiting`.
+  void AddOrReplace(std::string event_id, std::string bytes, std::int64_t deadline_ms,
+                    bool replaces_waiting, CommitGroup& group) const;
+  // A deferred decision is shown: its wait begins now.
+  void Activate(const std::string& event_id, PendingDecision pending, CommitGroup& group) const;
+  // A decision that waits gets its reward.
+  void MarkRewarded(const std::string& event_id, const PendingDecision& pending,
+                    CommitGroup& group) const;
+  // The user's decisions up to now can no longer be rewarded.
+  void MarkForgotten(UserId user, CommitGroup& group) const;
+
+  // Ends the waits that are over: about `most`, those that ended first.
+  struct Expiry {
+    // Decisions that were shown and had no reward.
+    std::vector<std::pair<std::string, PendingDecision>> unrewarded = {};
+    bool more = false;  // are over
+    // Why the store could not be read. The deadline where that happened and all later ones are left
+    // as they are, for the next call.
+    Status status = {};
+  };
+  Expiry EndWaits(std::size_t most, CommitGroup& group) const;
+
+  // Adds the deadline of the decisions that wait from this group on. Last, before it is written.
+  void Seal(CommitGroup& group);
+  // The group is durable.
+  void Committed(CommitGroup& group);
+
+ private:
+  Status LoadForgotten();
+  void Put(const std::string& event_id, std::string bytes, CommitGroup& group) const;
+  static void StartWait(const std::string& event_id, std::int64_t until_ms, CommitGroup& group);
+  Status EndWaitsOf(const Deadline& deadline, CommitGroup& group, Expiry& expiry) const;
+  Status EndWait(const std::string& event_id, std::int64_t time_ms, CommitGroup& group,
+                 Expiry& expiry) const;
+  void UnmarkLongForgotten(CommitGroup& group) const;
+
+  const store::Store& store_;
+  const std::int64_t reward_wait_ms_;
+  std::int64_t waiting_ = 0;
+  std::unordered_map<UserId, std::int64_t> forgotten_;  // lately, and when
+  std::uint64_t next_deadline_ = 0;                     // its number
+  // All deadlines before this key are gone: scans start here and skip their tombstones.
+  std::string first_deadline_;
+  std::int64_t old_deadlines_end_ = 0;  // the last deadline found by Load()
+};
+
+}  // namespace codband::engine
