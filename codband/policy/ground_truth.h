@@ -7,7 +7,7 @@
 
 namespace codband {
 
-// What only a simulation knows: for the yardstick policies (oracle-*), which measure how much of a
+// What only a simulation knows. The yardstick policies (oracle-*) use it to measure how much of a
 // learner's regret comes from not knowing it.
 class GroundTruth {
  public:
@@ -17,10 +17,10 @@ class GroundTruth {
   virtual std::size_t model_count() const = 0;
   virtual std::span<const double> parameter(std::size_t model) const = 0;
 
-  // The parameter that this user has now; the nearer one, for a user on the way between two.
+  // The parameter that this user has now; while a user drifts from one to another, the nearer one.
   virtual std::size_t model_of(UserId user) const = 0;
 
-  // The chance that a user changes between one step and the next, on average.
+  // The hazard rate: the probability that a user changes between two of their visits, on average.
   virtual double hazard() const = 0;
 };
 

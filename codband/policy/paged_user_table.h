@@ -17,23 +17,31 @@
 
 namespace codband {
 
-// A record of type T for each user, of which only some are in memory: the others are in an archive
-// and are read when they are asked for. Without an archive all are in memory. What the table says
-// does not depend on which is where.
+// A write-back LRU cache of user records of type T in front of an archive. A record that is not in
+// memory is read from the archive when it is needed; Evict drops the least recently used records
+// that the archive holds in their present state. Without an archive nothing is evicted, and this is
+// a UserTable (user_table.h). Results never depend on which records are in memory. T has
+// Save(ByteWriter&) const and Load(ByteReader&).
 //
-// References stay valid until the user is erased or let go. Saved in the order of user ids, so that
-// equal tables give equal bytes. Const functions may run concurrently.
+// The table never writes to the archive. Its owner does so at a checkpoint: store what SaveChanged
+// gives, delete the records of erased users, then call MarkSaved. Until then, changed ("dirty")
+// records stay in memory, and erased users are hidden from reads of the archive.
+//
+// References stay valid until the user is erased or evicted. Saved in the order of user ids, so
+// that equal tables give equal bytes. Const functions may run concurrently, and neither count as
+// use nor bring records into memory; the others need exclusive access.
 template <typename T>
 class PagedUserTable {
  public:
-  // New users, and those about to be read, start as make().
+  // make() is the record of a new user, and what a saved one is loaded into.
   explicit PagedUserTable(std::function<T()> make) : make_(std::move(make)) {}
 
   void SetArchive(const UserArchive* archive) { archive_ = archive; }
 
-  std::size_t size() const { return entries_.size(); }  // in memory
+  std::size_t size() const { return entries_.size(); }  // records in memory
 
-  // The record to look at, or nullptr. One that is in the archive is read into `scratch`.
+  // The record, to read; nullptr if there is none. One that is not in memory is read into
+  // `scratch`.
   const T* Peek(UserId user, std::optional<T>& scratch) const {
     const auto found = entries_.find(user);
     if (found != entries_.end()) return &found->second.record;
@@ -41,7 +49,7 @@ class PagedUserTable {
     return scratch ? &*scratch : nullptr;
   }
 
-  // The record to change, or nullptr.
+  // The record, to change, and brings it into memory; nullptr if there is none.
   T* Find(UserId user) {
     auto found = entries_.find(user);
     if (found == entries_.end()) {
@@ -56,10 +64,10 @@ class PagedUserTable {
     return *Touch(entries_.emplace(user, Entry{.record = make_()}).first->second);
   }
 
-  // Returns whether there was one.
+  // Returns whether there was a record, in memory or in the archive.
   bool Erase(UserId user) {
     const bool archived = archive_ != nullptr && Find(user) != nullptr;
-    if (archived) erased_.insert(user);  // the archive still has it
+    if (archived) erased_.insert(user);  // the archive holds it until the next checkpoint
     return entries_.erase(user) > 0;
   }
 
@@ -69,7 +77,8 @@ class PagedUserTable {
     for (const auto& [user, entry] : entries_) visit(user, entry.record);
   }
 
-  // Calls save(user, bytes) for every record that may have changed since the last MarkSaved().
+  // Calls save(user, bytes) for every record that may have changed since the last MarkSaved(), in
+  // the order of ids.
   void SaveChanged(const std::function<void(UserId, std::string)>& save) const {
     for (const UserId user : Users([](const Entry& entry) { return entry.changed; })) {
       ByteWriter out;
@@ -77,17 +86,17 @@ class PagedUserTable {
       save(user, out.Take());
     }
   }
-  // The archive holds what SaveChanged gave, and no longer those who were erased.
+  // The archive now holds what SaveChanged gave, and erased users no longer.
   void MarkSaved() {
     for (auto& [user, entry] : entries_) entry.changed = false;
     erased_.clear();
   }
 
-  // Drops records that the archive holds as they are, those not asked for longest first, until
-  // `most` or none such are left. O(n); a tenth more is dropped, so that it is rare.
+  // Evicts the least recently used of the unchanged records if more than `most` are in memory.
+  // Makes room for `most` / 10 records more, so that it rarely has work to do. O(n).
   void Evict(std::size_t most) {
     if (archive_ == nullptr || entries_.size() <= most) return;
-    std::vector<std::pair<std::uint64_t, UserId>> unchanged;  // by when they were used
+    std::vector<std::pair<std::uint64_t, UserId>> unchanged;  // by time of last use
     unchanged.reserve(entries_.size());
     for (const auto& [user, entry] : entries_) {
       if (!entry.changed) unchanged.emplace_back(entry.used, user);
@@ -119,7 +128,7 @@ class PagedUserTable {
     }
   }
 
-  // A record from bytes that SaveChanged gave.
+  // The record that SaveChanged gave as these bytes.
   Result<T> Decode(std::string_view bytes) const {
     T record = make_();
     ByteReader in(bytes);
@@ -132,7 +141,7 @@ class PagedUserTable {
  private:
   struct Entry {
     T record;
-    std::uint64_t used : 63 = 0;  // when it was last asked for
+    std::uint64_t used : 63 = 0;  // time of last use, in uses of the table
     bool changed : 1 = false;
   };
   static constexpr std::uint64_t kLastMoment = ~std::uint64_t{0} >> 1;

@@ -47,8 +47,8 @@ Result<ParamValues> ParamValues::Parse(const PolicyInfo& info, std::string_view 
     if (param.default_from == DefaultFrom::kDimension) value = static_cast<double>(context.dim);
     if (!(value >= param.min && value <= param.max) && param.words.empty()) {
       return Status::InvalidArgument(
-          fmt::format("policy '{}': {} = {} (from its surroundings), expected {}", info.name,
-                      param.name, value, param.AllowedText()));
+          fmt::format("policy '{}': {} = {} (the default here), expected {}", info.name, param.name,
+                      value, param.AllowedText()));
     }
     values.values_[param.name] = value;
   }
@@ -129,10 +129,10 @@ std::string ParamValues::ValueText(const ParamInfo& param) const {
 Status ParamValues::CheckChange(const ParamValues& before) const {
   for (const ParamInfo& param : info_->params) {
     if (param.live || Number(param.name) == before.Number(param.name)) continue;
-    return Status::InvalidArgument(
-        fmt::format("policy '{}': {} = {}, but what was learned was learned with {} and cannot go "
-                    "on with another",
-                    info_->name, param.name, ValueText(param), before.ValueText(param)));
+    return Status::InvalidArgument(fmt::format(
+        "policy '{}': {} = {}, expected {}, with which the saved state was learned: this "
+        "parameter cannot change",
+        info_->name, param.name, ValueText(param), before.ValueText(param)));
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace codband {
 
 class UserGraph;
 
-// What the surroundings know when a policy is made.
+// What the caller knows when it makes a policy.
 struct PolicyContext {
   std::size_t dim = 0;                 // number of features
   std::optional<double> noise = {};    // σ of the rewards, where it is known (a simulation)
@@ -40,7 +40,7 @@ struct ParamInfo {
   bool integer = false;
   DefaultFrom default_from = DefaultFrom::kValue;
   std::vector<std::string> words = {};
-  // Whether another value goes on with what was learned under this one.
+  // Whether it may change while the learned state is kept.
   bool live = false;
 
   std::string AllowedText() const;  // "a number from 0 to 100", "one of joint, product"
@@ -79,8 +79,8 @@ class ParamValues {
   std::size_t Integer(std::string_view name) const;
   std::string_view Word(std::string_view name) const;
 
-  // Whether the state learned under `before`, of the same policy, goes with these: all parameters
-  // but live ones are equal.
+  // Whether a policy with these values can continue from the state learned with `before`: all
+  // parameters but live ones must be equal. Precondition: values of the same policy.
   Status CheckChange(const ParamValues& before) const;
 
   // "name:p1=v1,p2=v2" with every parameter, exactly; parsing it gives the same values again.

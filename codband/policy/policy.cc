@@ -109,7 +109,7 @@ void Policy::Rank(UserId user, ArmsView arms, EventKey key, double floor, Rankin
 void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const {
   Decision& decision = ranking.decision;
   Decision alone;
-  // With the same key a random policy draws the same parameter for each arm.
+  // With one key, Thompson sampling draws the same parameter for every arm.
   const auto score_arms = [&](EventKey draw) {
     for (std::size_t i = 0; i < arms.count(); ++i) {
       Reset(user, alone);

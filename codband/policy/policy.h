@@ -20,17 +20,17 @@ class PagedUsers;
 using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
 
-// The most features an arm may have: a model may add an intercept of its own.
+// The largest number of features of an arm. A model may add an intercept of its own.
 inline constexpr std::size_t kMaxFeatures = 1024;
 
-// Features and rewards are within ± this: larger numbers are finite themselves, but their squares
-// and sums need not be.
+// The largest absolute value of a feature or a reward: squares and sums of larger ones may
+// overflow.
 inline constexpr double kLargestNumber = 1e15;
 
-// A decision made under no model, or under one that does not exist yet.
+// The model of a decision made under no model, or under one that does not exist yet.
 inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
 
-// The arms on offer: `count()` feature vectors of `dim` numbers, row after row. Borrows; no copy.
+// The arms on offer: `count()` feature vectors of `dim` numbers, row-major. Borrows; no copy.
 struct ArmsView {
   std::span<const double> features;
   std::size_t dim = 0;
@@ -39,14 +39,14 @@ struct ArmsView {
   std::span<const double> arm(std::size_t i) const { return features.subspan(i * dim, dim); }
 };
 
-// What was chosen, and all that learning from it needs later. Plain data: it may be stored, and
-// its reward may arrive after seconds or days, in any order, after a restart.
+// What was chosen, with all that learning from it needs. Plain data: it may be stored, and its
+// reward may arrive after seconds or days, in any order, after a restart.
 struct Decision {
   UserId user = 0;
   std::uint32_t arm = 0;         // index among the arms on offer
-  std::vector<double> features;  // of that arm
+  std::vector<double> features;  // of the chosen arm
   ModelId model = kNoModel;      // the model that it was made under
-  std::uint32_t period = 0;      // the user's period: how many changes had been detected before
+  std::uint32_t period = 0;      // the user's period: the number of changes detected before
   double mean = 0;               // expected reward
   double width = 0;              // standard deviation of that expectation
   double score = 0;              // what the arms were compared by
@@ -55,54 +55,56 @@ struct Decision {
   double propensity = std::numeric_limits<double>::quiet_NaN();
 };
 
-// What a policy makes of every arm on offer, and its choice.
+// How a policy rates every arm on offer, and its choice.
 struct Ranking {
   struct Arm {
     double mean = 0;         // expected reward
     double width = 0;        // standard deviation of that expectation
     double score = 0;        // what the arms are ordered by
-    double probability = 0;  // the chance with which the arm is chosen in this state
+    double probability = 0;  // with which the arm is chosen in this state
   };
   Decision decision;          // the choice; its propensity is the arm's probability
   std::vector<Arm> arms;      // in the order of the offer
   std::vector<double> theta;  // the parameter behind the means; empty if there is none
   double intercept = 0;       // mean = features · theta + intercept
-  std::size_t draws = 0;      // how many draws the probabilities come from; 0: a closed form
+  std::size_t draws = 0;      // samples that the probabilities were estimated from; 0: closed form
 };
 
-// What a policy noticed while learning.
+// What learning from one reward led to.
 struct LearnOutcome {
-  bool change_detected = false;  // the user's preference is judged to have changed
+  bool change_detected = false;  // the user's preference has changed, in the policy's judgement
   ModelId before = kNoModel;     // where models are shared: the user's model before and after
   ModelId after = kNoModel;
 };
 
-// One model of preference, for people to look at.
+// One model, for display.
 struct ModelDescription {
   ModelId id = kNoModel;
-  std::uint64_t periods = 0;  // periods of users, current and past, that it was learned from
-  std::uint64_t users = 0;    // users who are on it now
+  std::uint64_t periods = 0;  // current and past periods of users that it was learned from
+  std::uint64_t users = 0;    // users whose current period is assigned to it
   std::uint64_t observations = 0;
   std::vector<double> theta;
   double intercept = 0;
 };
 
-// Where a user is.
+// The model that a user is assigned to, for display.
 struct UserDescription {
   ModelId model = kNoModel;
-  double chance = 0;               // how sure that is
-  std::uint64_t observations = 0;  // since the last change
+  double chance = 0;               // posterior probability of the assignment
+  std::uint64_t observations = 0;  // since the last detected change
 };
 
 // A bandit policy: chooses one of the arms for a user, and learns from the reward.
 //
-// Choosing changes nothing, so that any number of threads may choose at a time; learning,
-// forgetting and loading need the policy for themselves. Every draw is a function of the key and
-// the state: the caller passes a different key.event for each event, and the same key for the
-// choice and its reward if it likes (the two use different streams).
+// Choosing changes nothing, so that any number of threads may choose at the same time; learning,
+// forgetting and loading need exclusive access. Every draw is a function of the key and the state:
+// the caller passes a different key.event for each event, and may use the same key for the choice
+// and its reward (the two use different streams).
 //
 // Misuse (a wrong dimension, NaN, no arms) throws std::invalid_argument that names the field, the
 // value and what is expected, before anything is changed.
+//
+// docs/adding_a_policy.md shows how to write one.
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -115,15 +117,15 @@ class Policy {
   const std::string& spec() const { return spec_; }
   void set_spec(std::string spec) { spec_ = std::move(spec); }  // for the registry
 
-  // Chooses an arm and describes the choice in `decision`, whose memory is used again.
+  // Chooses an arm and describes the choice in `decision`, whose memory is reused.
   void Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const;
   Decision Choose(UserId user, ArmsView arms, EventKey key) const;
 
-  // Chooses like Choose, with what it makes of every arm. A share `floor` of the choices is made
-  // uniformly at random. The probabilities are those that the choice is drawn from, so they are
-  // true whatever they approximate; equal best arms share theirs. For a fixed state they depend on
-  // user, arms and floor alone where a policy says so (codband), in general on the key as well:
-  // given the draws behind them they are true either way. Precondition: 0 ≤ floor ≤ 1.
+  // Chooses like Choose, and rates every arm. With probability `floor` the choice is uniformly
+  // random. The choice is drawn from the reported probabilities, so they are exact propensities
+  // even where they only approximate those of Choose (Ranking::draws). In general they depend on
+  // the key, and are exact given the draws behind them; where a policy says so (codband), they
+  // depend on state, user, arms and floor alone. Precondition: 0 ≤ floor ≤ 1.
   void Rank(UserId user, ArmsView arms, EventKey key, double floor, Ranking& ranking) const;
 
   // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
@@ -132,12 +134,12 @@ class Policy {
   LearnOutcome Learn(const Decision& decision, double reward, EventKey key,
                      LearnMemo* memo = nullptr);
 
-  // Removes all that was learned from this user, past periods included, as if the user had never
-  // been there (up to rounding). Returns false if the user is unknown. A reward that comes in for a
-  // decision made before counts as that of a new user.
+  // Removes all that was learned from this user, past periods included, as if they had never been
+  // there (up to rounding). Returns false if the user is unknown. A reward for a decision made
+  // before counts as that of a new user.
   virtual bool Forget(UserId user) = 0;
 
-  // How many models of preference there are.
+  // The number of models.
   virtual std::size_t model_count() const = 0;
 
   // All state as bytes; see state_file.h for the envelope. Loading goes into a freshly made policy
@@ -145,7 +147,7 @@ class Policy {
   virtual void SaveState(ByteWriter& out) const = 0;
   virtual void LoadState(ByteReader& in) = 0;
 
-  // What there is to look at; nothing unless the policy shares models.
+  // For display; empty unless the policy shares models.
   virtual std::vector<ModelDescription> DescribeModels() const { return {}; }
   virtual std::optional<UserDescription> DescribeUser(UserId) const { return std::nullopt; }
 
@@ -160,12 +162,12 @@ class Policy {
  private:
   // Chooses an arm and returns how likely that choice was; Choose sets the features and the
   // propensity of the decision. The arguments have been validated; `decision` has its user set and
-  // everything else reset.
+  // everything else reset. Must not allocate.
   virtual Propensity DoChoose(UserId user, ArmsView arms, EventKey key,
                               Decision& decision) const = 0;
-  // The same for every arm, without the floor; `ranking.arms` has a place for each arm. The default
-  // calls DoChoose: on each arm alone for its score, and repeatedly where DoChoose does not tell
-  // the probability of every arm.
+  // Rates every arm and chooses, without the floor; `ranking.arms` has a place for each arm. The
+  // default calls DoChoose: on each arm alone for its score, and repeatedly where DoChoose does not
+  // tell the probability of every arm.
   virtual void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const;
   virtual LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
                                LearnMemo* memo) = 0;

@@ -6,16 +6,16 @@
 #include <algorithm>
 
 #include "codband/linalg/packed.h"
-#include "codband/policy/adts.h"
-#include "codband/policy/club.h"
+#include "codband/policy/baselines/adts.h"
+#include "codband/policy/baselines/club.h"
+#include "codband/policy/baselines/dlinucb.h"
+#include "codband/policy/baselines/linear_groups.h"
+#include "codband/policy/baselines/lints.h"
+#include "codband/policy/baselines/linucb.h"
+#include "codband/policy/baselines/oracle_filter.h"
+#include "codband/policy/baselines/random_policy.h"
+#include "codband/policy/baselines/sclub.h"
 #include "codband/policy/codband/codband.h"
-#include "codband/policy/dlinucb.h"
-#include "codband/policy/linear_groups.h"
-#include "codband/policy/lints.h"
-#include "codband/policy/linucb.h"
-#include "codband/policy/oracle_filter.h"
-#include "codband/policy/random_policy.h"
-#include "codband/policy/sclub.h"
 
 namespace codband {
 namespace {
@@ -23,7 +23,8 @@ namespace {
 struct Registration {
   PolicyInfo info;
   std::unique_ptr<Policy> (*make)(const ParamValues& params, const PolicyContext& context);
-  // Whether the parameters go together, each being within its range; nullptr if they always do.
+  // Checks combinations of parameters, each within its range; nullptr if all combinations are
+  // valid.
   Status (*check)(const ParamValues& params, const PolicyContext& context) = nullptr;
 };
 
@@ -119,9 +120,8 @@ Status CheckSpecChange(std::string_view from, std::string_view to, const PolicyC
   const auto after = FindPolicy(to);
   if (!after.ok()) return after.status();
   if (before.value() != after.value()) {
-    return Status::InvalidArgument(
-        fmt::format("policy '{}' cannot go on with what '{}' has learned", after.value()->name,
-                    before.value()->name));
+    return Status::InvalidArgument(fmt::format("policy '{}' cannot continue from the state of '{}'",
+                                               after.value()->name, before.value()->name));
   }
   const auto old_params = ParamValues::Parse(*before.value(), SplitSpec(from).second, context);
   if (!old_params.ok()) return old_params.status();

@@ -25,8 +25,8 @@ Result<const PolicyInfo*> FindPolicy(std::string_view spec);
 // kInvalidArgument says which name, parameter or value is wrong and what is allowed.
 Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyContext& context);
 
-// Whether a policy made from the spec `to` can go on with the state of one made from `from`: all
-// parameters but those marked as live are equal. kInvalidArgument says which is not.
+// Whether a policy made from the spec `to` can continue from the state of one made from `from`: all
+// parameters but those marked as live must be equal. kInvalidArgument names the one that is not.
 Status CheckSpecChange(std::string_view from, std::string_view to, const PolicyContext& context);
 
 // Splits "linucb:alpha=0.3,lambda=1,codband:paper,likelihood=joint" into its two policies: an item

@@ -15,7 +15,8 @@ namespace codband {
 Propensity ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha,
                               ArmsView arms, Decision& decision);
 
-// The largest xᵀθ for a given θ, such as a draw or the mean; mean and width are the posterior's.
+// The largest xᵀθ for a given θ, such as a draw or the posterior mean; mean and width are those of
+// the posterior.
 // O(n d + d²).
 Propensity ChooseByParameter(const linalg::GaussianPosterior& posterior,
                              std::span<const double> theta, ArmsView arms, Decision& decision);
@@ -24,7 +25,7 @@ Propensity ChooseByParameter(const linalg::GaussianPosterior& posterior,
 Propensity ChooseByThompsonSampling(const linalg::GaussianPosterior& posterior, double scale,
                                     RandomStream& random, ArmsView arms, Decision& decision);
 
-// Index of the arm with the largest xᵀθ.
+// The index of the arm with the largest xᵀθ.
 std::uint32_t BestArm(std::span<const double> theta, ArmsView arms);
 
 }  // namespace codband

@@ -15,7 +15,7 @@ namespace codband {
 // dimension, length and checksum) around Policy::SaveState. Save → load → continue is
 // bit-identical to not stopping.
 
-// Raised whenever the meaning of any byte changes.
+// Incremented whenever the meaning of any byte changes.
 inline constexpr std::uint32_t kStateFormatVersion = 3;
 
 std::string EncodeState(const Policy& policy);

@@ -1,7 +1,7 @@
 #pragma once
 
-// A small fixed world for tests of policies: a few true parameters, users who have one of them, and
-// visits that depend on the seed alone.
+// A small simulated world for tests of policies: a few true parameters, users who each have one of
+// them, and visits that depend on the seed alone.
 
 #include <cstdint>
 #include <memory>
@@ -32,7 +32,7 @@ class TestWorld final : public GroundTruth {
 
   std::size_t model_count() const override { return parameters_.size(); }
   std::span<const double> parameter(std::size_t model) const override { return parameters_[model]; }
-  // User u starts with parameter u mod 3 and moves on to the next one after 40 steps of all users.
+  // User u starts with parameter u mod 3 and changes to the next one after 40 visits of each user.
   std::size_t model_of(UserId user) const override {
     return (user + step_ / (40 * kUsers)) % parameters_.size();
   }
@@ -40,7 +40,7 @@ class TestWorld final : public GroundTruth {
 
   PolicyContext context() const { return {.dim = kDim, .noise = kNoise, .truth = this}; }
 
-  // One visit with its reward: the next user in turn. Returns what the policy noticed.
+  // One visit of the next user in turn, with its reward.
   LearnOutcome Step(Policy& policy, LearnMemo* memo = nullptr) {
     const EventKey key{seed_, step_};
     const UserId user = step_ % kUsers;

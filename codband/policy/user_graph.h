@@ -11,18 +11,18 @@
 
 namespace codband {
 
-// Who is a friend of whom: undirected, given as pairs. Immutable once read; const functions may run
-// concurrently.
+// The friendships between users: an undirected graph given as a list of edges. Const functions may
+// run concurrently.
 class UserGraph {
  public:
   // Text with a pair of user ids on each line, separated by blanks, a tab or a comma; empty lines
   // and lines that start with # are skipped. kInvalidArgument names the line and what is wrong.
   static Result<UserGraph> Parse(std::string_view text);
 
-  std::size_t user_count() const { return friends_.size(); }  // users with a friend
+  std::size_t user_count() const { return friends_.size(); }  // users with at least one friend
   std::span<const UserId> FriendsOf(UserId user) const;
 
-  // A user is no friend of herself; a pair given twice counts once.
+  // Ignores self-loops and edges that are there already.
   void Add(UserId a, UserId b);
 
  private:

@@ -47,7 +47,7 @@ TEST(UserGraphTest, BlanksTabsCommasCommentsAndLineEndsOfAnySystem) {
   EXPECT_EQ(graph.user_count(), 8U);
 }
 
-TEST(UserGraphTest, PairGivenTwiceCountsOnceAndNobodyIsHerOwnFriend) {
+TEST(UserGraphTest, IgnoresSelfLoopsAndRepeatedEdges) {
   const UserGraph graph = ParseOrDie("1 2\n2 1\n1 2\n1 1\n9 9\n");
   EXPECT_EQ(FriendsOf(graph, 1), std::vector<UserId>{2});
   EXPECT_EQ(FriendsOf(graph, 2), std::vector<UserId>{1});

@@ -11,8 +11,11 @@
 
 namespace codband {
 
-// A record of type T for each user. References stay valid until the user is erased. Saved in the
-// order of user ids, so that equal tables give equal bytes. Const functions may run concurrently.
+// A hash map from users to records of type T, all in memory; paged_user_table.h is the variant that
+// evicts inactive users to an archive. T has Save(ByteWriter&) const and Load(ByteReader&).
+//
+// References stay valid until the user is erased. Saved in the order of user ids, so that equal
+// tables give equal bytes. Const functions may run concurrently; the others need exclusive access.
 template <typename T>
 class UserTable {
  public:
@@ -24,7 +27,7 @@ class UserTable {
   }
   T* Find(UserId user) { return const_cast<T*>(std::as_const(*this).Find(user)); }
 
-  // The user's record; a new user gets make().
+  // The record of the user, made by make() if there is none.
   template <typename Make>
   T& FindOrMake(UserId user, const Make& make) {
     if (T* found = Find(user)) return *found;

@@ -1,7 +1,6 @@
 // The parameters of codband by name: what the registry and `codband policies codband` show.
 #include "codband/policy/codband/codband.h"
-#include "codband/policy/lints.h"
-#include "codband/policy/linucb.h"
+#include "codband/policy/common_params.h"
 
 namespace codband {
 namespace {

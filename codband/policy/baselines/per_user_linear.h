@@ -1,0 +1,33 @@
+#pragma once
+
+#include "codband/linalg/gaussian_posterior.h"
+#include "codband/policy/policy.h"
+#include "codband/policy/user_table.h"
+
+namespace codband {
+
+// Base class of policies with one Bayesian linear regression for each user. A subclass adds
+// DoChoose alone. A user without observations has the prior. The model id of a decision is the
+// user's id. Persisted: each user's posterior.
+class PerUserLinear : public Policy {
+ public:
+  bool Forget(UserId user) final { return users_.Erase(user); }
+  std::size_t model_count() const final { return users_.size(); }
+  void SaveState(ByteWriter& out) const final { users_.Save(out); }
+  void LoadState(ByteReader& in) final;
+
+ protected:
+  PerUserLinear(std::size_t dim, double prior_precision, double noise_variance)
+      : Policy(dim), prior_(dim, prior_precision, noise_variance) {}
+
+  const linalg::GaussianPosterior& PosteriorOf(UserId user) const;
+
+ private:
+  LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
+                       LearnMemo* memo) final;
+
+  linalg::GaussianPosterior prior_;
+  UserTable<linalg::GaussianPosterior> users_;
+};
+
+}  // namespace codband
