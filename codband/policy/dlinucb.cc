@@ -11,7 +11,7 @@
 
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/linalg/kernels.h"
-#include "codband/policy/codband/period.h"
+#include "codband/policy/codband/flag_window.h"
 #include "codband/policy/lints.h"
 #include "codband/policy/linucb.h"
 #include "codband/policy/scoring.h"
