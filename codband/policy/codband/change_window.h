@@ -19,7 +19,6 @@ class ChangeWindow {
       : dim_(static_cast<std::uint32_t>(dim)), capacity_(static_cast<std::uint32_t>(capacity)) {}
 
   std::size_t size() const { return rewards_.size(); }
-  std::size_t capacity() const { return capacity_; }
 
   // Counted from the newest: 0 is the last that came.
   void ReadFeatures(std::size_t age, std::span<double> x) const;

@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 namespace codband {
 
-double ExplorationNeed(const linalg::GaussianPosterior& model, ArmsView arms, bool extended) {
+double AlwaysDraw(const linalg::GaussianPosterior&, ArmsView, bool, std::vector<double>&) {
+  return 1;
+}
+
+double DrawWhereUncertain(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+                          std::vector<double>& rows) {
   constexpr double kEnough = 4;
   constexpr double kFull = 12;
   const std::size_t d = model.dim();
   const std::size_t looked_at = std::min(arms.count(), kExploreArms);
-  thread_local std::vector<double> rows;
   rows.resize(looked_at * d);
   double prior_variance = 0;
   for (std::size_t i = 0; i < looked_at; ++i) {

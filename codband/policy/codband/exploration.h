@@ -1,11 +1,23 @@
 #pragma once
 
+#include <vector>
+
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
 
-// How much exploration the arms on offer call for, from 0 (none) to 1.
+// How often to explore: the chance, from 0 to 1, with which the parameter is drawn (Thompson
+// sampling) and not averaged, for a user whose likeliest model is `model`. `extended`: the model
+// has an intercept as its last feature, the arms have not. `rows` is scratch memory.
+using DrawChance = double (*)(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+                              std::vector<double>& rows);
+
+// explore=thompson: always, as in the paper.
+double AlwaysDraw(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+                  std::vector<double>& rows);
+
+// explore=adaptive: as often as the arms on offer call for it.
 //
 // Where the arms differ from visit to visit, choosing the best of them explores by itself: after n
 // observations the variance of what the arms bring is about that of n observations spread evenly
@@ -16,9 +28,9 @@ namespace codband {
 // in. (Bastani, Bayati & Khosravi 2021 switch on the growth of the smallest eigenvalue instead,
 // which does not ask whether any arm on offer lies in that direction.)
 //
-// O(n d²) for n arms, at most kExploreArms of which are looked at. `extended`: the model has an
-// intercept as its last feature, the arms have not.
+// O(n d²) for n arms, at most kExploreArms of which are looked at.
 inline constexpr std::size_t kExploreArms = 16;
-double ExplorationNeed(const linalg::GaussianPosterior& model, ArmsView arms, bool extended);
+double DrawWhereUncertain(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+                          std::vector<double>& rows);
 
 }  // namespace codband

@@ -9,6 +9,11 @@
 namespace codband {
 namespace {
 
+double Need(const linalg::GaussianPosterior& model, ArmsView arms, bool extended) {
+  std::vector<double> scratch;
+  return DrawWhereUncertain(model, arms, extended, scratch);
+}
+
 constexpr std::size_t kDim = 4;
 
 TEST(ExplorationTest, EqualsItsFormulaDensely) {
@@ -39,8 +44,8 @@ TEST(ExplorationTest, EqualsItsFormulaDensely) {
                         static_cast<double>(count);
     }
     const double ratio = variance * (1 / prior_variance + 100 / (kDim * 0.04));
-    EXPECT_NEAR(ExplorationNeed(model, {arms, features}, extended),
-                std::clamp((ratio - 4) / 8, 0.0, 1.0), 1e-9)
+    EXPECT_NEAR(Need(model, {arms, features}, extended), std::clamp((ratio - 4) / 8, 0.0, 1.0),
+                1e-9)
         << seed;
   }
 }
@@ -52,7 +57,7 @@ TEST(ExplorationTest, NothingLearnedOrDiverseArmsCallForNone) {
     const std::vector<double> arms = linalg::RandomVector(random, 10 * kDim);
     // With hardly more observations than features some directions are known by chance only.
     if (i <= static_cast<int>(kDim) / 2 || i > 10 * static_cast<int>(kDim)) {
-      ASSERT_EQ(ExplorationNeed(model, {arms, kDim}, false), 0) << i;
+      ASSERT_EQ(Need(model, {arms, kDim}, false), 0) << i;
     }
     model.Add(std::span(arms).first(kDim), random.Normal());
   }
@@ -64,7 +69,7 @@ TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
   double last = 0;
   bool faded_in = false;
   for (int i = 0; i < 200; ++i) {
-    const double need = ExplorationNeed(model, {arms, kDim}, false);
+    const double need = Need(model, {arms, kDim}, false);
     EXPECT_GE(need, last);
     faded_in = faded_in || (need > 0.01 && need < 0.99);
     last = need;
@@ -73,8 +78,8 @@ TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
   EXPECT_EQ(last, 1);
   EXPECT_TRUE(faded_in);
   // The arm that is known by itself, or arms that are nothing, call for none.
-  EXPECT_EQ(ExplorationNeed(model, {std::span(arms).first(kDim), kDim}, false), 0);
-  EXPECT_EQ(ExplorationNeed(model, {std::vector<double>(2 * kDim), kDim}, false), 0);
+  EXPECT_EQ(Need(model, {std::span(arms).first(kDim), kDim}, false), 0);
+  EXPECT_EQ(Need(model, {std::vector<double>(2 * kDim), kDim}, false), 0);
 }
 
 TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
@@ -87,7 +92,7 @@ TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
     const std::vector<double> arm = a < 400 ? known : std::vector<double>{0, 1, 0, 0};
     arms.insert(arms.end(), arm.begin(), arm.end());
   }
-  EXPECT_EQ(ExplorationNeed(model, {arms, kDim}, false), 1);
+  EXPECT_EQ(Need(model, {arms, kDim}, false), 1);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/joint_likelihood.h"
 #include "codband/linalg/kernels.h"
+#include "codband/policy/codband/codband.h"
 
 namespace codband {
 namespace {
@@ -38,7 +39,9 @@ class Joint final : public Likelihood {
 
 class Product final : public Likelihood {
  public:
-  explicit Product(std::size_t dim) : joint_(dim), recent_stats_(dim) {}
+  Product(std::size_t dim, std::size_t memory) : memory_(memory), joint_(dim), recent_stats_(dim) {}
+
+  std::size_t memory() const override { return memory_; }
 
   void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
                        std::span<double> weights) override {
@@ -46,14 +49,14 @@ class Product final : public Likelihood {
     double under_prior = 0;
     joint_.LogDensities(RecentStats(period), {&prior, 1}, {&under_prior, 1});
     weights.back() += under_prior;
-    weights[own] += LogDensity(WithoutData(pool.model(own).posterior, period), period.paper->recent,
+    weights[own] += LogDensity(WithoutData(pool.model(own).posterior, period), *period.recent,
                                -std::numeric_limits<double>::infinity());
-    // Most models are out of the question, which is found out at a fraction of the cost.
+    // A bound rules most models out at a fraction of the cost.
     double best = std::max(weights.back(), weights[own]);
     for (std::size_t k = 0; k < pool.size(); ++k) {
       if (k == own) continue;
-      weights[k] += LogDensity(pool.model(k).posterior, period.paper->recent,
-                               best - kNegligible - weights[k]);
+      weights[k] +=
+          LogDensity(pool.model(k).posterior, *period.recent, best - kNegligible - weights[k]);
       best = std::max(best, weights[k]);
     }
   }
@@ -107,17 +110,18 @@ class Product final : public Likelihood {
   }
 
   const linalg::SufficientStats& RecentStats(const Period& period) {
-    if (period.paper->recent.size() == period.data.m()) return period.data;
+    if (period.recent->size() == period.data.m()) return period.data;
     // From scratch: adding and subtracting at the ends of the window would let rounding pile up.
     recent_stats_.Clear();
     const std::size_t dim = recent_stats_.dim();
-    for (std::size_t i = 0; i < period.paper->recent.size(); ++i) {
-      recent_stats_.Add(period.paper->recent.features().subspan(i * dim, dim),
-                        period.paper->recent.rewards()[i]);
+    for (std::size_t i = 0; i < period.recent->size(); ++i) {
+      recent_stats_.Add(period.recent->features().subspan(i * dim, dim),
+                        period.recent->rewards()[i]);
     }
     return recent_stats_;
   }
 
+  std::size_t memory_;
   linalg::JointLikelihood joint_;
   linalg::SufficientStats recent_stats_;
   std::vector<double> squares_;
@@ -127,12 +131,12 @@ class Product final : public Likelihood {
 
 }  // namespace
 
-std::unique_ptr<Likelihood> MakeJointLikelihood(std::size_t dim) {
+std::unique_ptr<Likelihood> MakeJointLikelihood(std::size_t dim, const CoDBandOptions&) {
   return std::make_unique<Joint>(dim);
 }
 
-std::unique_ptr<Likelihood> MakeProductLikelihood(std::size_t dim) {
-  return std::make_unique<Product>(dim);
+std::unique_ptr<Likelihood> MakeProductLikelihood(std::size_t dim, const CoDBandOptions& options) {
+  return std::make_unique<Product>(dim, options.memory);
 }
 
 }  // namespace codband

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "codband/linalg/test_support.h"
+#include "codband/policy/codband/codband_options.h"
 
 namespace codband {
 namespace {
@@ -69,10 +70,7 @@ class LikelihoodTest : public testing::Test {
   std::vector<linalg::Observation> data_ = linalg::RandomObservations(3, 10, kDim);
   static Period EmptyPeriod() {
     return {.data = linalg::SufficientStats(kDim),
-            .paper = std::make_unique<PaperRecord>(
-                PaperRecord{.own_regression = linalg::GaussianPosterior(kDim, 0.1, 1),
-                            .recent = RecentObservations(kDim, kMemory),
-                            .badness = FlagWindow(20)})};
+            .recent = std::make_unique<RecentObservations>(kDim, kMemory)};
   }
 
   ModelPool pool_{linalg::LinearPrior::Isotropic(kDim, kPrior, kNoiseVariance)};
@@ -81,7 +79,7 @@ class LikelihoodTest : public testing::Test {
 
 TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
   double out[3] = {};
-  MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, out);
+  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, period_, 1, out);
   const std::span<const linalg::Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(out[0], DenseProduct(Without(0), recent), 1e-9);
   EXPECT_NEAR(out[1], DenseProduct(Without(1), recent), 1e-9);
@@ -90,7 +88,7 @@ TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
 
 TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
   double out[3] = {};
-  MakeJointLikelihood(kDim)->AddLogDensities(pool_, period_, 1, out);
+  MakeJointLikelihood(kDim, {})->AddLogDensities(pool_, period_, 1, out);
   for (std::size_t k = 0; k < 2; ++k) {
     linalg::DenseModel model = Without(k);
     double chain = 0;
@@ -104,7 +102,8 @@ TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
 }
 
 TEST_F(LikelihoodTest, AddsToThePriorWeights) {
-  for (const auto& likelihood : {MakeProductLikelihood(kDim), MakeJointLikelihood(kDim)}) {
+  for (const auto& likelihood :
+       {MakeProductLikelihood(kDim, {.memory = kMemory}), MakeJointLikelihood(kDim, {})}) {
     double alone[3] = {};
     double added[3] = {1, 2, 3};
     likelihood->AddLogDensities(pool_, period_, 1, alone);
@@ -125,7 +124,7 @@ TEST_F(LikelihoodTest, ProductLeavesOutOnlyWhatIsNegligible) {
     elsewhere.Add(linalg::RandomVector(random, kDim), 1000 * random.Normal());
   pool_.AddPeriods(wrong, 1, elsewhere);
   double weights[4] = {};
-  MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, weights);
+  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, period_, 1, weights);
   const std::span<const linalg::Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(weights[0], DenseProduct(Without(0), recent), 1e-9);
   const double best = std::max({weights[0], weights[1], weights[3]});
@@ -139,7 +138,7 @@ TEST_F(LikelihoodTest, ProductLeavesOutOnlyWhatIsNegligible) {
   EXPECT_TRUE(weights[2] == -INFINITY || std::abs(weights[2] - exact) < 1e-6);
   // Where the prior weight makes up for it, the score is exact.
   double favoured[4] = {0, 0, 1e6, 0};
-  MakeProductLikelihood(kDim)->AddLogDensities(pool_, period_, 1, favoured);
+  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, period_, 1, favoured);
   EXPECT_NEAR(favoured[2], 1e6 + exact, 1e-6 * std::abs(exact));
 }
 
@@ -149,8 +148,8 @@ TEST_F(LikelihoodTest, OfASingleObservationBothAgree) {
   one.Observe(data_[0].first, data_[0].second);
   double product[3] = {};
   double joint[3] = {};
-  MakeProductLikelihood(kDim)->AddLogDensities(pool_, one, 1, product);
-  MakeJointLikelihood(kDim)->AddLogDensities(pool_, one, 1, joint);
+  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, one, 1, product);
+  MakeJointLikelihood(kDim, {})->AddLogDensities(pool_, one, 1, joint);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(product[k], joint[k], 1e-9) << k;
 }
 

@@ -37,10 +37,6 @@ void ModelPool::Withdraw(ModelId id, std::span<const double> x, double r) {
   Get(id).posterior.Remove(x, r);
 }
 
-void ModelPool::Deposit(ModelId id, std::span<const double> x, double r) {
-  Get(id).posterior.Add(x, r);
-}
-
 void ModelPool::AddRecency(ModelId id, const Recency& recency) {
   Get(id).recency.Add(clock_, recency);
 }

@@ -15,17 +15,17 @@
 
 namespace codband {
 
-// One model of preference in the pool, shared by all users who are, or were, on it.
+// One model of the pool, shared by all users whose period is, or was, assigned to it.
 struct PoolModel {
   ModelId id;
   std::uint64_t periods;  // n_k: how many stationary periods, current or past, are on it
-  std::uint64_t users;    // how many of them are current
+  std::uint64_t users;    // how many of them are current: the taste group
   linalg::GaussianPosterior posterior;  // from the observations of all those periods
   Recency recency = {};                 // of the observations
 };
 
-// The models that users share. A model comes into being with its first period and is dropped with
-// its last; ids are never used again. Models are ordered by id, that is by age.
+// The models that users share, G in the paper. A model is created for its first period and dropped
+// with its last; ids are never used again. Models are ordered by id, that is by age.
 // Not thread-safe for writing; const functions may run concurrently.
 class ModelPool {
  public:
@@ -37,7 +37,7 @@ class ModelPool {
   const PoolModel& model(std::size_t index) const { return models_[index]; }
   std::optional<std::size_t> IndexOf(ModelId id) const;
 
-  // A model that nothing has been learned about: what a new one would be.
+  // A model without observations: what a new one would be.
   const linalg::GaussianPosterior& prior() const { return prior_; }
 
   // Σ n_k.
@@ -54,15 +54,14 @@ class ModelPool {
 
   // One observation for a period that is on the model, O(d²). Precondition: the model exists.
   void Observe(ModelId id, std::span<const double> x, double r);
-  // One observation of a period leaves the model, or comes to it from another, O(d²).
+  // One observation of a period leaves the model, O(d²). Precondition: it is one of the model's.
   void Withdraw(ModelId id, std::span<const double> x, double r);
-  void Deposit(ModelId id, std::span<const double> x, double r);
 
   // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty.
   // A model without periods is dropped. Precondition: the model exists.
   void AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
   void RemovePeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
-  // A user's current period comes to a model (1) or leaves it (-1): for people to see.
+  // A user's current period comes to a model (1) or leaves it (-1): for descriptions.
   void CountUser(ModelId id, int change);
   // Periods that brought `recency` come or leave.
   void AddRecency(ModelId id, const Recency& recency);

@@ -4,29 +4,26 @@
 #include <cmath>
 
 #include "codband/base/check.h"
+#include "codband/policy/codband/codband.h"
 
 namespace codband {
-namespace {
 
-constexpr std::size_t kPopularity = 0;
-constexpr std::size_t kFirstRate = 1;
-constexpr std::size_t kFriend = 1 + RecencyClock::kRates;
-
-}  // namespace
-
-ModelPrior::ModelPrior(ModelPriorKind kind, bool learn_decay) {
-  credits_[kPopularity] = 1;
-  if (kind == ModelPriorKind::kFriends) credits_[kFriend] = 1;
-  if (kind != ModelPriorKind::kHawkes) return;
-  if (learn_decay) {
-    for (std::size_t rate = 0; rate < RecencyClock::kRates; ++rate) {
-      credits_[kFirstRate + rate] = 1;
-    }
-  } else {
-    credits_[kPopularity] = 0;
-    credits_[kFirstRate] = 1;
-  }
+ModelPrior::ModelPrior(const Experts& experts) : experts_(experts) {
+  CODBAND_CHECK(experts.recency <= RecencyClock::kRates);
+  if (experts.popularity) credits_[kPopularity] = 1;
+  if (experts.friends) credits_[kFriend] = 1;
+  for (std::size_t rate = 0; rate < experts.recency; ++rate) credits_[kFirstRate + rate] = 1;
 }
+
+ModelPrior MakeCrpPrior(const CoDBandOptions&) { return ModelPrior(ModelPrior::Experts{}); }
+
+ModelPrior MakeHawkesPrior(const CoDBandOptions& options) {
+  const bool one_constant = options.decay > 0;
+  return ModelPrior(
+      {.popularity = !one_constant, .recency = one_constant ? 1 : RecencyClock::kRates});
+}
+
+ModelPrior MakeFriendsPrior(const CoDBandOptions&) { return ModelPrior({.friends = true}); }
 
 double ModelPrior::Share(const ModelPool& pool, const Visitor& visitor, std::size_t expert,
                          std::size_t k) const {

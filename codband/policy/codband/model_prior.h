@@ -12,17 +12,7 @@
 
 namespace codband {
 
-// Where users are before anything is known of them: the Dirichlet process prior as a Chinese
-// restaurant process (the paper's Eq. 3), a new model with weight α0 and an existing one with n_k.
-// How the n = Σ n_k is spread over the existing models is for experts to say:
-//   popularity   n_k / n: the paper's
-//   recency      the share of recent observations (recency.h), at several time constants: a model
-//                that is coming up, or that users are leaving, as in a Hawkes process
-//   friends      the share of the user's friends who are on k now
-// An expert without an opinion follows popularity. The experts' weights are learned from where
-// users turn out to be: each such case is credited to the experts in proportion to the chance they
-// gave it (one step of expectation-maximisation, each expert starting with one case).
-enum class ModelPriorKind { kCrp, kHawkes, kFriends };
+struct CoDBandOptions;
 
 // The user whose prior is asked for.
 struct Visitor {
@@ -31,18 +21,36 @@ struct Visitor {
   std::span<const ModelId> friends = {};  // the models that the user's friends are on
 };
 
+// The prior over the model of a period: the Dirichlet process as a Chinese restaurant process (the
+// paper's Eq. 3), a new model with weight α0 and an existing one with n_k. How the n = Σ n_k is
+// spread over the existing models is a mixture of experts:
+//   popularity   n_k / n: the paper's
+//   recency      the share of recent observations (recency.h), at several time constants: a model
+//                that is coming up, or that users are leaving, as in a Hawkes process
+//   friends      the share of the user's friends who are on k now
+// An expert without an opinion follows popularity. The mixture weights are learned from where users
+// turn out to be: each such case is credited to the experts in proportion to the chance they gave
+// it (one step of expectation-maximisation, each expert starting with one case).
+// Not thread-safe for writing.
 class ModelPrior {
  public:
-  // Recency: at all the pool's time constants, with popularity beside them, as learned; or at the
-  // first of them alone.
-  ModelPrior(ModelPriorKind kind, bool learn_decay);
+  // Which experts there are.
+  struct Experts {
+    bool popularity = true;
+    std::size_t recency = 0;  // at how many of the pool's time constants
+    bool friends = false;
+  };
+  explicit ModelPrior(const Experts& experts);
+
+  bool uses_recency() const { return experts_.recency > 0; }
+  bool uses_friends() const { return experts_.friends; }
 
   // The chance of every model, and last of a new one; they add up to 1. The user's own period does
   // not count. Precondition: out.size() == pool.size() + 1. O(K + friends), no allocation.
   void Weights(const ModelPool& pool, double concentration, const Visitor& visitor,
                std::span<double> out) const;
 
-  // The visitor has turned out to be on model `index`.
+  // The visitor's model has turned out to be the one at `index`.
   void Learn(const ModelPool& pool, const Visitor& visitor, std::size_t index);
 
   void Save(ByteWriter& out) const;
@@ -51,15 +59,27 @@ class ModelPrior {
  private:
   static constexpr std::size_t kExperts = 1 + RecencyClock::kRates + 1;
 
+  // Where an expert's credit is.
+  static constexpr std::size_t kPopularity = 0;
+  static constexpr std::size_t kFirstRate = 1;
+  static constexpr std::size_t kFriend = 1 + RecencyClock::kRates;
+
   bool Uses(std::size_t expert) const { return credits_[expert] > 0; }
   // What an expert gives to model k, unnormalised.
   double Share(const ModelPool& pool, const Visitor& visitor, std::size_t expert,
                std::size_t k) const;
 
+  Experts experts_;
   std::array<double, kExperts> credits_{};  // 0: not used
 };
 
-// Draws an index from weights as above. O(K), no allocation.
+// prior=crp: popularity alone. prior=hawkes: recency at all time constants with popularity beside
+// them, or at the given time constant alone. prior=friends: popularity and friends.
+ModelPrior MakeCrpPrior(const CoDBandOptions& options);
+ModelPrior MakeHawkesPrior(const CoDBandOptions& options);
+ModelPrior MakeFriendsPrior(const CoDBandOptions& options);
+
+// Draws an index from chances as above. O(K), no allocation.
 std::size_t DrawModel(std::span<const double> weights, RandomStream& random);
 
 // Draws α0 anew given that `periods` periods are on `models` models, with the prior

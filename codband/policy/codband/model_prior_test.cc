@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "codband/policy/codband/codband_options.h"
+
 namespace codband {
 namespace {
 
@@ -23,23 +25,20 @@ std::vector<double> WeightsOf(const ModelPrior& prior, const ModelPool& pool,
 }
 
 TEST(ModelPriorTest, PopularModelsAreLikelyAndNewOnesByConcentration) {
-  const std::vector<double> weights =
-      WeightsOf(ModelPrior(ModelPriorKind::kCrp, true), PoolWith({6, 1}));
+  const std::vector<double> weights = WeightsOf(MakeCrpPrior({}), PoolWith({6, 1}));
   EXPECT_NEAR(weights[0], 0.6, 1e-15);
   EXPECT_NEAR(weights[1], 0.1, 1e-15);
   EXPECT_NEAR(weights[2], 0.3, 1e-15);
 }
 
 TEST(ModelPriorTest, EmptyPoolLeavesOnlyANewModel) {
-  for (const ModelPriorKind kind :
-       {ModelPriorKind::kCrp, ModelPriorKind::kHawkes, ModelPriorKind::kFriends}) {
-    EXPECT_EQ(WeightsOf(ModelPrior(kind, true), PoolWith({})), std::vector<double>{1});
+  for (const auto make : {MakeCrpPrior, MakeHawkesPrior, MakeFriendsPrior}) {
+    EXPECT_EQ(WeightsOf(make({}), PoolWith({})), std::vector<double>{1});
   }
 }
 
 TEST(ModelPriorTest, OwnPeriodDoesNotCount) {
-  const std::vector<double> weights =
-      WeightsOf(ModelPrior(ModelPriorKind::kCrp, true), PoolWith({6, 1}), {.own = 1});
+  const std::vector<double> weights = WeightsOf(MakeCrpPrior({}), PoolWith({6, 1}), {.own = 1});
   EXPECT_NEAR(weights[0], 6.0 / 9, 1e-15);
   EXPECT_EQ(weights[1], 0);
   EXPECT_NEAR(weights[2], 3.0 / 9, 1e-15);
@@ -57,7 +56,7 @@ TEST(ModelPriorTest, DrawsFollowTheWeights) {
 
 TEST(ModelPriorTest, FriendsMakeTheirModelsLikelyAsFarAsTheyHaveProvedRight) {
   const ModelPool pool = PoolWith({6, 1});
-  ModelPrior prior(ModelPriorKind::kFriends, true);
+  ModelPrior prior = MakeFriendsPrior({});
   const std::vector<ModelId> friends = {pool.model(1).id, pool.model(1).id};
   const Visitor visitor{.friends = friends};
   // Half popularity, half friends, all of whom are on the second.
@@ -87,7 +86,7 @@ TEST(ModelPriorTest, RecencyPrefersWhatHappensNow) {
   }
   double mass[2] = {};
   for (int i = 0; i < 300; ++i) mass[i < 200 ? 0 : 1] += std::exp(-(299 - i) / 50.0);
-  const std::vector<double> weights = WeightsOf(ModelPrior(ModelPriorKind::kHawkes, false), pool);
+  const std::vector<double> weights = WeightsOf(MakeHawkesPrior({.decay = 1e3}), pool);
   EXPECT_NEAR(weights[0], 0.4 * mass[0] / (mass[0] + mass[1]), 1e-9);
   EXPECT_NEAR(weights[1], 0.4 * mass[1] / (mass[0] + mass[1]), 1e-9);
   EXPECT_GT(weights[1], 4 * weights[0]);

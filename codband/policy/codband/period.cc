@@ -47,80 +47,34 @@ void RecentObservations::Load(ByteReader& in) {
   in.Doubles("recent features", features_);
 }
 
-void FlagWindow::Push(bool flag) {
-  if (size() < capacity_) {
-    flags_.push_back(flag);
-  } else {
-    raised_ -= flags_[next_];
-    flags_[next_] = flag;
-    next_ = (next_ + 1) % capacity_;
-  }
-  raised_ += flag;
-}
-
-void FlagWindow::Clear() {
-  flags_.clear();
-  next_ = 0;
-  raised_ = 0;
-}
-
-void FlagWindow::Save(ByteWriter& out) const {
-  out.U64(size());
-  out.U64(next_);
-  for (const std::uint8_t flag : flags_) out.U8(flag);
-}
-
-void FlagWindow::Load(ByteReader& in) {
-  const std::size_t count = in.Count("flags", 1);
-  next_ = in.U64("place of the next flag");
-  if (count > capacity_ || next_ >= std::max<std::size_t>(count, 1)) {
-    in.Fail("flags", fmt::format("are {} with the next at {}, expected at most {}", count, next_,
-                                 capacity_));
-    return;
-  }
-  flags_.resize(count);
-  raised_ = 0;
-  for (std::uint8_t& flag : flags_) {
-    flag = in.U8("flag");
-    if (flag > 1) in.Fail("flag", fmt::format("is {}, expected 0 or 1", flag));
-    raised_ += flag;
-  }
-}
-
 void Period::Observe(std::span<const double> x, double r) {
   data.Add(x, r);
-  if (paper == nullptr) return;
-  paper->own_regression.Add(x, r);
-  paper->recent.Push(x, r);
+  if (recent != nullptr) recent->Push(x, r);
 }
 
 void Period::Clear() {
   data.Clear();
-  recency = {};
-  if (paper == nullptr) return;
-  paper->own_regression.Clear();
-  paper->recent.Clear();
-  paper->badness.Clear();
+  if (recency != nullptr) *recency = {};
+  if (recent != nullptr) recent->Clear();
+}
+
+const Recency& Period::recency_mass() const {
+  static const Recency zero;
+  return recency != nullptr ? *recency : zero;
 }
 
 void Period::Save(ByteWriter& out) const {
   out.U64(model);
   data.Save(out);
-  recency.Save(out);
-  if (paper == nullptr) return;
-  paper->own_regression.Save(out);
-  paper->recent.Save(out);
-  paper->badness.Save(out);
+  recency_mass().Save(out);
 }
 
 void Period::Load(ByteReader& in) {
   model = in.U64("model of a period");
   data.Load(in);
-  recency.Load(in);
-  if (paper == nullptr) return;
-  paper->own_regression.Load(in);
-  paper->recent.Load(in);
-  paper->badness.Load(in);
+  Recency loaded;
+  loaded.Load(in);
+  if (recency != nullptr) *recency = loaded;
 }
 
 }  // namespace codband

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
-#include "codband/linalg/gaussian_posterior.h"
 #include "codband/linalg/sufficient_stats.h"
 #include "codband/policy/codband/recency.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
 
-// The last observations, oldest overwritten first. Not thread-safe for writing.
+// The last observations of a period, a ring buffer: what likelihood=product scores. Not thread-safe
+// for writing.
 class RecentObservations {
  public:
-  // Remembers at most `capacity` observations; 0 remembers none and needs no memory.
+  // Holds at most `capacity` observations; 0 holds none and needs no memory.
   RecentObservations(std::size_t dim, std::size_t capacity) : dim_(dim), capacity_(capacity) {}
 
   std::size_t size() const { return rewards_.size(); }
@@ -40,46 +40,25 @@ class RecentObservations {
   std::size_t next_ = 0;  // where the next one goes once all places are taken
 };
 
-// The last yes/no flags and how many are raised. Not thread-safe for writing.
-class FlagWindow {
- public:
-  explicit FlagWindow(std::size_t capacity) : capacity_(capacity) {}
-
-  std::size_t size() const { return flags_.size(); }
-  std::size_t raised() const { return raised_; }
-
-  void Push(bool flag);
-  void Clear();
-
-  void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
-
- private:
-  std::size_t capacity_;
-  std::vector<std::uint8_t> flags_;
-  std::size_t next_ = 0;
-  std::size_t raised_ = 0;
-};
-
-// What the paper's window detector and product likelihood need of a period beside its sums.
-struct PaperRecord {
-  linalg::GaussianPosterior own_regression;  // the user's own, over D alone
-  RecentObservations recent;
-  FlagWindow badness;
-};
-
-// A user's current stationary period: the observations D since the last detected change, and the
-// pool model that the user is on. Of D it keeps the sums.
+// A user's current stationary period: the observations D since the last detected change, as their
+// sufficient statistics, and the pool model z that they are assigned to. Parts that need more of D
+// than its sums pay for it alone: `recency` is there with prior=hawkes, `recent` with
+// likelihood=product, and what a change detector keeps is its own (change_detector.h).
 struct Period {
   ModelId model = kNoModel;
   linalg::SufficientStats data;
-  Recency recency = {};  // what the period added to its model's
-  std::unique_ptr<PaperRecord> paper = {};
+  std::unique_ptr<Recency> recency = {};  // what the period added to its model's
+  std::unique_ptr<RecentObservations> recent = {};
 
+  // D ∪ {(x, r)}.
   void Observe(std::span<const double> x, double r);
-  // Empties D; `model` is left for the caller.
+  // D = ∅; `model` is left for the caller.
   void Clear();
 
+  // The period's contribution to the recency of its model; zero without prior=hawkes.
+  const Recency& recency_mass() const;
+
+  // `recent` is not in these bytes: format 3 has it further on, see WindowTestState.
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 };

@@ -1,10 +1,42 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
+#include <string>
 
+#include "codband/linalg/gaussian_posterior.h"
+#include "codband/policy/codband/change_detector.h"
+#include "codband/policy/codband/codband_options.h"
+#include "codband/policy/codband/flag_window.h"
 #include "codband/policy/codband/period.h"
 
 namespace codband {
+
+// What the test keeps of a user: the ridge regression over D alone, and the last flags e.
+struct WindowTestState final : DetectorState {
+  WindowTestState(std::size_t dim, double ridge, std::size_t tau)
+      : own_regression(dim, ridge, 1), badness(tau) {}
+
+  // Precondition: the user's detector is of this kind.
+  static WindowTestState& Of(UserRecord& user) {
+    return static_cast<WindowTestState&>(*user.detector);
+  }
+  static const WindowTestState& Of(const UserRecord& user) {
+    return static_cast<const WindowTestState&>(*user.detector);
+  }
+
+  void PeriodClosed() override;
+  std::string Fault(const Period& period) const override;
+  // Format 3 has the recent observations of likelihood=product in the middle of this state.
+  void SaveBesidePeriod(const Period& period, ByteWriter& out) const override;
+  void LoadBesidePeriod(Period& period, ByteReader& in) override;
+  void Save(ByteWriter& out) const override { SaveEmptyFilterState(out); }
+  void Load(ByteReader& in) override { LoadEmptyFilterState(in); }
+
+  linalg::GaussianPosterior own_regression;
+  FlagWindow badness;
+};
 
 // The paper's change detector (§3.3.1, after Wu, Iyer & Wang 2018): an observation is bad if the
 // reward is further from the user's own prediction than estimation error and noise explain,
@@ -18,33 +50,25 @@ namespace codband {
 // (as in the experiments) or the paper's σ sqrt(d ln(1 + m/(dρ)) + 2 ln(1/δ1)) + sqrt(ρ). The ridge
 // ρ of the user's own regression is the paper's λ, but need not be that of the pool: a prior that
 // suits the models makes the bound so narrow that it is exceeded all the time.
-struct WindowDetectorOptions {
-  double ridge = 0.1;
-  bool fixed_alpha = true;
-  double alpha = 0.6;
-  double delta = 0.1;
-  double delta1 = 0.01;
-  double delta2 = 0.1;
-  std::size_t tau = 20;
-};
-
-// Immutable; the state is the period's. O(d²) an observation.
-class WindowDetector {
+//
+// Immutable; the state is the user's. O(d²) an observation.
+class WindowTest {
  public:
-  explicit WindowDetector(const WindowDetectorOptions& options);
+  explicit WindowTest(const WindowDetectorOptions& options);
 
-  // e for an observation that is not yet part of the period, where the noise is σ. Precondition for
-  // both: the period has a PaperRecord.
-  bool IsBad(const Period& period, std::span<const double> x, double r, double sigma) const;
-
+  // e for an observation that is not yet part of D, where the noise is σ.
+  bool IsBad(const WindowTestState& state, std::span<const double> x, double r, double sigma) const;
   // Whether the flags so far say that the user has changed.
-  bool Fires(const Period& period) const;
+  bool Fires(const WindowTestState& state) const;
 
  private:
-  double Alpha(const Period& period, double sigma) const;
+  double Alpha(const linalg::SufficientStats& data, double sigma) const;
 
   WindowDetectorOptions options_;
   double epsilon_;  // in units of σ
 };
+
+// detector=window.
+std::unique_ptr<ChangeDetector> MakeWindowDetector(const DetectorContext& context);
 
 }  // namespace codband

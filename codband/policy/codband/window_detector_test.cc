@@ -3,77 +3,80 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <vector>
 
 namespace codband {
 namespace {
 
-Period MakePeriod(double ridge, std::size_t tau) {
-  return {.data = linalg::SufficientStats(2),
-          .paper = std::make_unique<PaperRecord>(
-              PaperRecord{.own_regression = linalg::GaussianPosterior(2, ridge, 1),
-                          .recent = RecentObservations(2, 0),
-                          .badness = FlagWindow(tau)})};
-}
-
 TEST(WindowDetectorTest, BadnessComparesTheErrorWithWidthAndNoise) {
-  Period period = MakePeriod(0.5, 20);
-  period.Observe(std::vector<double>{1, 0}, 3);
+  WindowTestState state(2, 0.5, 20);
+  state.own_regression.Add(std::vector<double>{1, 0}, 3);
   // λI + S = diag(1.5, 0.5): θ̂ = (2, 0), width of x = (1, 0) is sqrt(1/1.5).
-  const WindowDetector detector({.ridge = 0.5, .alpha = 0.6, .delta = 0.1});
+  const WindowTest test({.ridge = 0.5, .alpha = 0.6, .delta = 0.1});
   const double epsilon = 0.16448536269514727;  // the 95% quantile of N(0, 0.1²)
   const double bound = 0.6 * std::sqrt(1 / 1.5) + epsilon;
   const std::vector<double> x = {1, 0};
-  EXPECT_FALSE(detector.IsBad(period, x, 2 + bound - 1e-9, 0.1));
-  EXPECT_TRUE(detector.IsBad(period, x, 2 + bound + 1e-9, 0.1));
-  EXPECT_TRUE(detector.IsBad(period, x, 2 - bound - 1e-9, 0.1));
+  EXPECT_FALSE(test.IsBad(state, x, 2 + bound - 1e-9, 0.1));
+  EXPECT_TRUE(test.IsBad(state, x, 2 + bound + 1e-9, 0.1));
+  EXPECT_TRUE(test.IsBad(state, x, 2 - bound - 1e-9, 0.1));
 }
 
 TEST(WindowDetectorTest, TheoreticalBoundIsThePapersFormula) {
-  Period period = MakePeriod(0.5, 20);
-  period.Observe(std::vector<double>{1, 0}, 3);
-  const WindowDetector detector({.ridge = 0.5, .fixed_alpha = false, .delta = 0.1, .delta1 = 0.01});
+  WindowTestState state(2, 0.5, 20);
+  state.own_regression.Add(std::vector<double>{1, 0}, 3);
+  const WindowTest test({.ridge = 0.5, .fixed_alpha = false, .delta = 0.1, .delta1 = 0.01});
   const double alpha =
       0.1 * std::sqrt(2 * std::log(1 + 1 / (2 * 0.5)) + 2 * std::log(100)) + std::sqrt(0.5);
   const double bound = alpha * std::sqrt(1 / 1.5) + 0.16448536269514727;
   const std::vector<double> x = {1, 0};
-  EXPECT_FALSE(detector.IsBad(period, x, 2 + bound - 1e-9, 0.1));
-  EXPECT_TRUE(detector.IsBad(period, x, 2 + bound + 1e-9, 0.1));
+  EXPECT_FALSE(test.IsBad(state, x, 2 + bound - 1e-9, 0.1));
+  EXPECT_TRUE(test.IsBad(state, x, 2 + bound + 1e-9, 0.1));
 }
 
 TEST(WindowDetectorTest, FiresByHoeffdingsBoundOverTheWindow) {
   // δ1 + sqrt(ln(1/δ2)/(2w)): 0.2499 for w = 20, 1.08 for w = 1, 0.769 for w = 2.
-  const WindowDetector detector({.delta1 = 0.01, .delta2 = 0.1, .tau = 20});
-  Period period = MakePeriod(0.1, 20);
-  FlagWindow& flags = period.paper->badness;
-  EXPECT_FALSE(detector.Fires(period));
+  const WindowTest test({.delta1 = 0.01, .delta2 = 0.1, .tau = 20});
+  WindowTestState state(2, 0.1, 20);
+  FlagWindow& flags = state.badness;
+  EXPECT_FALSE(test.Fires(state));
   flags.Push(true);
-  EXPECT_FALSE(detector.Fires(period));  // 1 of 1
+  EXPECT_FALSE(test.Fires(state));  // 1 of 1
   flags.Push(true);
-  EXPECT_TRUE(detector.Fires(period));  // 2 of 2
+  EXPECT_TRUE(test.Fires(state));  // 2 of 2
   flags.Clear();
   for (int i = 0; i < 16; ++i) flags.Push(false);
   for (int i = 0; i < 4; ++i) flags.Push(true);
-  EXPECT_FALSE(detector.Fires(period));  // 4 of 20
+  EXPECT_FALSE(test.Fires(state));  // 4 of 20
   flags.Push(true);
-  EXPECT_TRUE(detector.Fires(period));  // 5 of 20
+  EXPECT_TRUE(test.Fires(state));  // 5 of 20
 }
 
-TEST(FlagWindowTest, CountsTheLastOnesOnly) {
-  FlagWindow flags(3);
-  for (const bool flag : {true, true, false, false}) flags.Push(flag);
-  EXPECT_EQ(flags.size(), 3U);
-  EXPECT_EQ(flags.raised(), 1U);
-  flags.Push(false);
-  EXPECT_EQ(flags.raised(), 0U);
+TEST(WindowDetectorTest, ClosingThePeriodEmptiesTheState) {
+  WindowTestState state(2, 0.5, 20);
+  state.own_regression.Add(std::vector<double>{1, 0}, 3);
+  state.badness.Push(true);
+  state.PeriodClosed();
+  EXPECT_EQ(state.own_regression.stats().m(), 0U);
+  EXPECT_EQ(state.badness.size(), 0U);
 }
 
-TEST(RecentObservationsTest, KeepsTheLastOnes) {
-  RecentObservations recent(1, 2);
-  for (const double r : {1.0, 2.0, 3.0}) recent.Push(std::vector<double>{10 * r}, r);
-  EXPECT_EQ(recent.size(), 2U);
-  EXPECT_EQ(recent.rewards()[0] + recent.rewards()[1], 5);
-  EXPECT_EQ(recent.features()[0], 10 * recent.rewards()[0]);
-  EXPECT_EQ(recent.features()[1], 10 * recent.rewards()[1]);
+TEST(WindowDetectorTest, StateThatDoesNotFitItsPeriodIsAFault) {
+  Period period{.data = linalg::SufficientStats(2)};
+  WindowTestState state(2, 0.5, 20);
+  EXPECT_EQ(state.Fault(period), "");
+  state.badness.Push(true);
+  EXPECT_EQ(state.Fault(period),
+            "the current period has 0 observations, 1 flags and 0 recent ones");
+  const std::vector<double> x = {1, 0};
+  period.Observe(x, 3);
+  EXPECT_NE(state.Fault(period), "");  // the regression lacks it
+  state.own_regression.Add(x, 3);
+  EXPECT_EQ(state.Fault(period), "");
+  period.recent = std::make_unique<RecentObservations>(2, 5);
+  EXPECT_NE(state.Fault(period), "");
+  period.recent->Push(x, 3);
+  EXPECT_EQ(state.Fault(period), "");
 }
 
 }  // namespace

@@ -1,0 +1,326 @@
+#include "codband/policy/codband/bayes_detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "codband/linalg/joint_likelihood.h"
+#include "codband/policy/codband/assignment.h"
+#include "codband/policy/codband/change_filter.h"
+#include "codband/policy/codband/codband.h"
+#include "codband/policy/codband/feature_vector.h"
+#include "codband/policy/codband/hyper_parameters.h"
+#include "codband/policy/codband/period_ledger.h"
+#include "codband/policy/streams.h"
+
+namespace codband {
+
+std::string FilterState::Fault(const Period& period) const {
+  if (window.size() <= period.data.m()) return {};
+  return fmt::format("the window has {} observations, the period {}", window.size(),
+                     period.data.m());
+}
+
+void FilterState::Save(ByteWriter& out) const {
+  window.Save(out);
+  belief.Save(out);
+  trial.Save(out);
+}
+
+void FilterState::Load(ByteReader& in) {
+  window.Load(in);
+  belief.Load(in);
+  trial.Load(in);
+}
+
+namespace {
+
+// A period is young for at least this many observations.
+constexpr std::size_t kYoung = 16;
+
+class BayesDetector final : public ChangeDetector {
+ public:
+  explicit BayesDetector(const DetectorContext& context)
+      : ChangeDetector(context),
+        young_(std::max(kYoung, context.dim)),
+        window_(context.options.window),
+        resample_(context.options.resample),
+        pool_(context.pool),
+        hyper_(context.hyper),
+        assignment_(context.assignment),
+        ledger_(context.ledger),
+        filter_(pool_.prior().dim(), window_),
+        joint_(pool_.prior().dim()),
+        reduced_(pool_.prior()),
+        before_(pool_.prior().dim()),
+        moved_(pool_.prior().dim()) {}
+
+  DetectorTraits traits() const override {
+    return {.rounds_features = true,
+            .redraws_first_model = true,
+            .tempers_clicks = true,
+            .supports_random_effects = true};
+  }
+
+  std::unique_ptr<DetectorState> NewState() const override {
+    return std::make_unique<FilterState>(pool_.prior().dim(), window_);
+  }
+
+  void Observe(const LearnStep& step) override;
+  bool Reassign(const LearnStep& step) override;
+
+  void ModelChances(UserId id, const UserRecord& user, std::vector<double>& prior,
+                    std::span<double> chances) const override {
+    assignment_.PriorChances(id, &user, prior);
+    FilterState::Of(user).belief.Expand(pool_, prior, chances);
+  }
+
+  double ChanceOfOwnModel(const UserRecord& user) const override {
+    const Belief& belief = FilterState::Of(user).belief;
+    for (std::size_t i = 0; i < belief.size(); ++i) {
+      if (belief.model(i) == user.current.model) return belief.chance(i);
+    }
+    return 0;
+  }
+
+ private:
+  const PoolModel& ModelOf(const UserRecord& user) const {
+    return pool_.model(pool_.IndexOf(user.current.model).value());
+  }
+  // Whether a period of this length is scored as a whole.
+  bool ReviewDue(const UserRecord& user, std::uint64_t length) const {
+    return length <= young_ || length >= user.next_review;
+  }
+  void ContinueTrial(const LearnStep& step);
+  void Review(const LearnStep& step);
+  void ResampleOthers(const LearnStep& step);
+  void Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo);
+  bool FollowBelief(UserRecord& user);
+  std::size_t FindChange(const UserRecord& user, const PoolModel* target);
+  bool WholePeriodFits(const UserRecord& user, const PoolModel& target, std::size_t after);
+  void Split(UserRecord& user, std::size_t after, ModelId to);
+  void Settle(UserRecord& user);
+
+  std::size_t young_;
+  std::size_t window_;
+  std::size_t resample_;
+  ModelPool& pool_;
+  HyperParameters& hyper_;
+  Assignment& assignment_;
+  PeriodLedger& ledger_;
+
+  // Scratch.
+  ChangeFilter filter_;
+  linalg::JointLikelihood joint_;
+  std::vector<double> prior_chances_;
+  linalg::GaussianPosterior reduced_;  // the user's model without observations that may have left
+  linalg::SufficientStats before_;     // the observations before a change
+  linalg::SufficientStats moved_;      // those after it
+};
+
+void BayesDetector::Observe(const LearnStep& step) {
+  ContinueTrial(step);
+  FilterState& state = FilterState::Of(step.user);
+  double log_predictive = 0;
+  if (ReviewDue(step.user, step.user.current.data.m() + 1)) {
+    log_predictive =
+        LogPredictive(ModelOf(step.user).posterior, hyper_.noise(), step.x, step.reward);
+  } else {
+    assignment_.PriorChances(step.id, &step.user, prior_chances_);
+    log_predictive =
+        filter_.Update(pool_, hyper_.noise(), hyper_.change_rate().hazard(), prior_chances_,
+                       state.window, step.x, step.reward, state.belief, step.memo);
+  }
+  state.window.Push(step.x, step.reward, log_predictive);
+}
+
+bool BayesDetector::Reassign(const LearnStep& step) {
+  if (!ReviewDue(step.user, step.user.current.data.m())) return FollowBelief(step.user);
+  Review(step);
+  return false;
+}
+
+void BayesDetector::ContinueTrial(const LearnStep& step) {
+  Trial& trial = FilterState::Of(step.user).trial;
+  ChangeRate& change_rate = hyper_.change_rate();
+  if (trial.left == 0) return;
+  const auto old_model = pool_.IndexOf(trial.old_model);
+  if (!old_model) {
+    trial.left = 0;  // nothing to compare with
+    return;
+  }
+  if (trial.old_model == step.user.current.model) {
+    trial.left = 0;
+    change_rate.Refute();  // the user is back
+    return;
+  }
+  const RewardNoise& noise = hyper_.noise();
+  trial.evidence += LogPredictive(ModelOf(step.user).posterior, noise, step.x, step.reward) -
+                    LogPredictive(pool_.model(*old_model).posterior, noise, step.x, step.reward);
+  if (--trial.left > 0) return;
+  if (trial.evidence > 0) {
+    change_rate.Confirm();
+  } else {
+    change_rate.Refute();
+  }
+}
+
+// Gibbs steps: for this user and, while their period is young, for others too.
+void BayesDetector::Review(const LearnStep& step) {
+  RandomStream random = StreamFor(step.key, DrawPurpose::kModel);
+  Gibbs(step.id, step.user, random, step.memo);
+  const std::uint64_t length = step.user.current.data.m();
+  if (length < young_) {
+    assignment_.young_users().Note(step.id, pool_.clock().now);
+    ResampleOthers(step);
+    return;
+  }
+  if (length == young_) assignment_.LearnPrior(step.id, step.user);
+  step.user.next_review = length + length / 2;
+}
+
+void BayesDetector::ResampleOthers(const LearnStep& step) {
+  RandomStream random = StreamFor(step.key, DrawPurpose::kOthers);
+  for (std::size_t i = 0; i < resample_; ++i) {
+    const UserId id = assignment_.young_users().Draw(random);
+    UserRecord* user = assignment_.FindUser(id);
+    if (user == nullptr || id == step.id || !user->has_period()) continue;
+    if (user->current.data.m() < young_) Gibbs(id, *user, random, step.memo);
+  }
+}
+
+void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo) {
+  const std::span<double> chances = assignment_.Resample(id, user, random, memo);
+  // A new model would know of D alone what the user's own knows as well.
+  chances[pool_.IndexOf(user.current.model).value()] += chances.back();
+  chances.back() = 0;
+  FilterState::Of(user).belief.Assign(pool_, chances);
+}
+
+// If the filter says that the user is on another model by now, finds out since when and moves the
+// observations since. Returns whether the user has changed, and was not misassigned before.
+bool BayesDetector::FollowBelief(UserRecord& user) {
+  const Belief& belief = FilterState::Of(user).belief;
+  const bool fresh = belief.fresh() > 0.5;
+  if (!fresh &&
+      (belief.size() == 0 || belief.chance(0) <= 0.5 || belief.model(0) == user.current.model)) {
+    return false;
+  }
+  const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(belief.model(0)).value());
+  const std::size_t after = FindChange(user, target);
+  const bool changed = target == nullptr || !WholePeriodFits(user, *target, after);
+  if (changed) {
+    Split(user, after, target == nullptr ? pool_.Create() : target->id);
+  } else {
+    ledger_.Move(user, target->id);
+  }
+  Settle(user);
+  return changed;
+}
+
+// The user is on the model of their period for sure, and is reviewed once that has grown by half.
+void BayesDetector::Settle(UserRecord& user) {
+  FilterState::Of(user).belief.Settle(user.current.model);
+  const std::uint64_t length = user.current.data.m();
+  user.next_review = std::max<std::uint64_t>(length + length / 2, young_);
+}
+
+// How many of the newest observations are after the change: where the new model explains what came
+// after and the old one, learned from what came before alone, what came before. `target` is
+// nullptr for a fresh parameter, whose densities the filter has, and before which there is
+// something.
+std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* target) {
+  const ChangeWindow& window = FilterState::Of(user).window;
+  reduced_ = ModelOf(user).posterior;
+  const std::size_t limit =
+      std::min<std::uint64_t>(window.size(), user.current.data.m() - (target == nullptr));
+  FeatureVector x(pool_.prior().dim());
+  double score = 0;
+  double best = -std::numeric_limits<double>::infinity();
+  std::size_t after = 1;
+  for (std::size_t age = 0; age < limit; ++age) {
+    window.ReadFeatures(age, x.values());
+    const double reward = window.reward(age);
+    reduced_.Remove(x, reward);
+    score -= LogPredictive(reduced_, hyper_.noise(), x, reward);
+    double total = score;
+    if (target != nullptr) {
+      score += LogPredictive(target->posterior, hyper_.noise(), x, reward);
+      total = score;
+    } else {
+      total += filter_.fresh_log_densities()[age];
+    }
+    if (total > best) {
+      best = total;
+      after = age + 1;
+    }
+  }
+  return after;
+}
+
+// Whether the observations before the change are better explained by the new model too: then there
+// was none.
+bool BayesDetector::WholePeriodFits(const UserRecord& user, const PoolModel& target,
+                                    std::size_t after) {
+  const std::uint64_t length = user.current.data.m();
+  if (after >= length) return true;
+  const ChangeWindow& window = FilterState::Of(user).window;
+  const PoolModel& own = ModelOf(user);
+  reduced_ = own.posterior;
+  before_ = user.current.data;
+  FeatureVector x(pool_.prior().dim());
+  for (std::size_t age = 0; age < after; ++age) {
+    window.ReadFeatures(age, x.values());
+    before_.Remove(x, window.reward(age));
+    reduced_.Remove(x, window.reward(age));
+  }
+  const std::array<linalg::JointLikelihood::Model, 2> models = {
+      {{.posterior = &target.posterior, .contains_data = false},
+       {.posterior = &reduced_, .contains_data = true}}};
+  std::array<double, 2> densities;
+  joint_.LogDensities(before_, models, densities);
+  const double concentration = assignment_.concentration();
+  const double others = own.periods > 1 ? static_cast<double>(own.periods - 1) : concentration;
+  const double share = static_cast<double>(target.periods) /
+                       (static_cast<double>(pool_.total_periods()) + concentration);
+  const double moved = densities[0] + std::log(static_cast<double>(target.periods));
+  // A change, at any of the observations before.
+  const double hazard = hyper_.change_rate().hazard();
+  const double stayed =
+      densities[1] + std::log(others) + std::log(hazard * share * static_cast<double>(before_.m()));
+  return moved > stayed;
+}
+
+// Closes the period before its `after` newest observations, with which a new one begins on `to`.
+void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
+  FilterState& state = FilterState::Of(user);
+  Period& period = user.current;
+  const ModelId from = period.model;
+  FeatureVector x(pool_.prior().dim());
+  moved_.Clear();
+  for (std::size_t age = after; age-- > 0;) {
+    state.window.ReadFeatures(age, x.values());
+    const double reward = state.window.reward(age);
+    pool_.Withdraw(from, x, reward);
+    period.data.Remove(x, reward);
+    moved_.Add(x, reward);
+  }
+  pool_.AddPeriods(to, 1, moved_);  // first: closing may drop a model that nobody is on
+  ledger_.Close(user);
+  period.data = moved_;
+  ledger_.Rename(user, to);
+  state.window.KeepNewest(after);
+  state.trial = {.old_model = from, .left = Trial::kLength};
+}
+
+}  // namespace
+
+std::unique_ptr<ChangeDetector> MakeBayesDetector(const DetectorContext& context) {
+  return std::make_unique<BayesDetector>(context);
+}
+
+}  // namespace codband

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "codband/policy/codband/belief.h"
+#include "codband/policy/codband/change_detector.h"
+#include "codband/policy/codband/change_rate.h"
+#include "codband/policy/codband/change_window.h"
+
+namespace codband {
+
+// What the Bayesian filter keeps of a user.
+struct FilterState final : DetectorState {
+  FilterState(std::size_t dim, std::size_t window_size) : window(dim, window_size) {}
+
+  // Precondition: the user's detector is of this kind.
+  static FilterState& Of(UserRecord& user) { return static_cast<FilterState&>(*user.detector); }
+  static const FilterState& Of(const UserRecord& user) {
+    return static_cast<const FilterState&>(*user.detector);
+  }
+
+  std::string Fault(const Period& period) const override;
+  void Save(ByteWriter& out) const override;
+  void Load(ByteReader& in) override;
+
+  ChangeWindow window;  // the observations that a change found now may turn out to precede
+  Belief belief = {};   // the posterior over the user's model
+  Trial trial = {};     // of the last change found
+};
+
+// detector=bayes: change points inferred over the shared pool.
+//
+// While a period is young (as many observations as features, at least 16), and later each time it
+// has grown by half, it is reviewed: scored as a whole by a collapsed Gibbs step, whose posterior
+// becomes the belief. Other users with a young period are resampled along with a young one. In
+// between, each observation updates the belief by the forward filter of change_filter.h. When the
+// likeliest model is no longer the user's own, the change is dated within the window, and the
+// observations since then move to a new period on the new model; if the new model explains those
+// before as well, the whole period moves, and no change is reported. A change found is on trial
+// (change_rate.h), from which the hazard is learned.
+//
+// O(K d²) an observation between reviews, O(K d³) for a review or a change.
+std::unique_ptr<ChangeDetector> MakeBayesDetector(const DetectorContext& context);
+
+}  // namespace codband

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codband/policy/codband/departure.h"
+#include "codband/policy/codband/thompson_integral.h"
+
+namespace codband {
+
+// The memory that choosing and ranking work in, so that they need not allocate. A choice takes the
+// workspace of its thread once, at the top, and passes it down; what refers to it does not outlive
+// that choice. One workspace serves policies of all dimensions in turn.
+struct ChooseWorkspace {
+  std::vector<double> prior_chances;
+  std::vector<double> chances;
+  std::optional<DepartureSolver> departure_solver;
+  std::vector<double> departure;
+  std::vector<double> rows;  // features of arms
+  ThompsonIntegral::Points points;
+
+  // The only thread_local of CoDBand. Not reentrant: a choice does not start another one.
+  static ChooseWorkspace& OfThisThread() {
+    thread_local ChooseWorkspace workspace;
+    return workspace;
+  }
+};
+
+}  // namespace codband

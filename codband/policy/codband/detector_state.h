@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "codband/base/bytes.h"
+#include "codband/policy/codband/period.h"
+
+namespace codband {
+
+// What a change detector keeps of one user. Each detector derives its own (change_detector.h) and
+// is the only one to read it. Not thread-safe for writing.
+class DetectorState {
+ public:
+  virtual ~DetectorState() = default;
+
+  // The user's period was closed: what refers to its observations goes.
+  virtual void PeriodClosed() {}
+
+  // What does not fit the user's current period; empty if all does.
+  virtual std::string Fault(const Period&) const { return {}; }
+
+  // The state as part of the user's record. State format 3 has two places for it: one beside the
+  // period, where the window test is, and one after the past periods, where the Bayesian filter is.
+  // A new detector uses the second one.
+  virtual void SaveBesidePeriod(const Period&, ByteWriter&) const {}
+  virtual void LoadBesidePeriod(Period&, ByteReader&) {}
+  virtual void Save(ByteWriter& out) const = 0;
+  virtual void Load(ByteReader& in) = 0;
+};
+
+}  // namespace codband

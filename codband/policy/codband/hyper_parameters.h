@@ -1,0 +1,65 @@
+#pragma once
+
+#include <span>
+
+#include "codband/base/bytes.h"
+#include "codband/linalg/linear_prior.h"
+#include "codband/policy/codband/change_rate.h"
+#include "codband/policy/codband/departure.h"
+#include "codband/policy/codband/model_pool.h"
+#include "codband/policy/codband/prior_learner.h"
+#include "codband/policy/codband/reward_noise.h"
+#include "codband/policy/codband/user_record.h"
+
+namespace codband {
+
+struct CoDBandOptions;
+
+// What all models and users have in common beside the pool: the prior of a model and the noise
+// (prior_learner.h), whether rewards are clicks (reward_noise.h), the hazard (change_rate.h) and
+// the variance of the users' random effects (departure.h). With hyper=fixed prior, noise and hazard
+// stay as they were given. Not thread-safe for writing.
+class HyperParameters {
+ public:
+  HyperParameters(std::size_t dim, const CoDBandOptions& options);
+
+  const linalg::LinearPrior& prior() const { return prior_; }
+  const RewardNoise& noise() const { return noise_; }
+  const ChangeRate& change_rate() const { return change_rate_; }
+  ChangeRate& change_rate() { return change_rate_; }
+
+  // An observation is about to come to the pool. If it is time for another prior, the pool gets it.
+  void Observe(ModelPool& pool, std::span<const double> x, double r);
+  // One that came after its period was closed, which is learned from alone.
+  void ObserveLate(double r) { noise_.Watch(r); }
+
+  // An observation that is about to come to the user's period tells how far users depart from their
+  // models. `sure`: how likely it is that the user is on the model of that period.
+  void WeighDeparture(const ModelPool& pool, UserRecord& user, double sure,
+                      std::span<const double> x, double r);
+  // τ², the variance of the users' random effects; 0: none.
+  double DepartureVariance() const;
+
+  // The user has left the pool. If it is empty, everything starts over.
+  void Forget(ModelPool& pool, const UserRecord& user);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  struct Start {
+    linalg::LinearPrior prior;
+    ChangeRate change_rate;
+  };
+
+  std::size_t features_;  // of an arm, without the intercept
+  bool learned_;
+  Start start_;
+  linalg::LinearPrior prior_;
+  PriorLearner learner_;
+  ChangeRate change_rate_;
+  RewardNoise noise_;
+  DepartureEvidence departure_evidence_;
+};
+
+}  // namespace codband

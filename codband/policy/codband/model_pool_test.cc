@@ -1,0 +1,166 @@
+#include "codband/policy/codband/model_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codband/base/check.h"
+
+namespace codband {
+namespace {
+
+const std::vector<double> kX = {1, 2};
+const std::vector<double> kY = {-1, 1};
+
+linalg::SufficientStats Stats(std::initializer_list<std::pair<std::vector<double>, double>> data) {
+  linalg::SufficientStats stats(2);
+  for (const auto& [x, r] : data) stats.Add(x, r);
+  return stats;
+}
+
+class ModelPoolTest : public testing::Test {
+ protected:
+  const linalg::GaussianPosterior& Posterior(ModelId id) const {
+    return pool_.model(pool_.IndexOf(id).value()).posterior;
+  }
+
+  linalg::LinearPrior prior_ = linalg::LinearPrior::Isotropic(2, 0.5, 0.25);
+  ModelPool pool_{prior_};
+};
+
+TEST_F(ModelPoolTest, ModelsAreOrderedByAgeAndIdsAreNeverUsedAgain) {
+  const ModelId first = pool_.Create();
+  pool_.AddPeriods(first, 1, Stats({}));
+  const ModelId second = pool_.Create();
+  pool_.AddPeriods(second, 1, Stats({}));
+  EXPECT_EQ(pool_.IndexOf(first), 0U);
+  EXPECT_EQ(pool_.IndexOf(second), 1U);
+  pool_.RemovePeriods(first, 1, Stats({}));
+  EXPECT_EQ(pool_.IndexOf(first), std::nullopt);
+  EXPECT_EQ(pool_.IndexOf(second), 0U);
+  const ModelId third = pool_.Create();
+  EXPECT_GT(third, second);
+  EXPECT_EQ(pool_.IndexOf(third), 1U);
+  EXPECT_EQ(pool_.IndexOf(kNoModel), std::nullopt);
+}
+
+TEST_F(ModelPoolTest, PosteriorIsThatOfAllPeriodsOnTheModel) {
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({}));
+  pool_.Observe(id, kX, 3);
+  pool_.AddPeriods(id, 2, Stats({{kY, 1}, {kX, 2}}));
+  pool_.Withdraw(id, kX, 3);
+  linalg::GaussianPosterior expected(prior_);
+  expected.Add(Stats({{kY, 1}, {kX, 2}}));
+  EXPECT_EQ(Posterior(id).stats().m(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(Posterior(id).mean()[i], expected.mean()[i], 1e-12);
+  }
+  EXPECT_NEAR(Posterior(id).Variance(kX), expected.Variance(kX), 1e-12);
+}
+
+TEST_F(ModelPoolTest, PeriodsAreCountedAndTheLastOneTakesTheModelAlong) {
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({{kX, 3}}));
+  const ModelId other = pool_.Create();
+  pool_.AddPeriods(other, 3, Stats({{kY, 1}}));
+  EXPECT_EQ(pool_.total_periods(), 4U);
+  pool_.RemovePeriods(other, 2, Stats({}));
+  EXPECT_EQ(pool_.total_periods(), 2U);
+  EXPECT_EQ(pool_.model(1).periods, 1U);
+  EXPECT_EQ(Posterior(other).stats().m(), 1U);
+  pool_.RemovePeriods(id, 1, Stats({{kX, 3}}));
+  EXPECT_EQ(pool_.size(), 1U);
+  EXPECT_EQ(pool_.total_periods(), 1U);
+  EXPECT_THROW(pool_.RemovePeriods(other, 2, Stats({})), InternalError);
+  EXPECT_THROW(pool_.Observe(id, kX, 1), InternalError);
+}
+
+TEST_F(ModelPoolTest, UsersOfAModelAreCounted) {
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 2, Stats({}));
+  pool_.CountUser(id, 1);
+  pool_.CountUser(id, 1);
+  pool_.CountUser(id, -1);
+  EXPECT_EQ(pool_.model(0).users, 1U);
+  pool_.CountUser(id, -1);
+  EXPECT_THROW(pool_.CountUser(id, -1), InternalError);
+}
+
+TEST_F(ModelPoolTest, AnotherPriorHoldsForModelsThereAreAndWillBe) {
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({{kX, 3}}));
+  const linalg::LinearPrior other = linalg::LinearPrior::Isotropic(2, 7, 0.5);
+  pool_.SetPrior(other);
+  linalg::GaussianPosterior expected(other);
+  expected.Add(Stats({{kX, 3}}));
+  EXPECT_NEAR(Posterior(id).mean()[1], expected.mean()[1], 1e-12);
+  EXPECT_EQ(Posterior(pool_.Create()).prior_precision()[0], 7);
+}
+
+TEST_F(ModelPoolTest, ClockCountsObservationsAndRecencyFadesByIt) {
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({}));
+  Recency one;
+  one.Add(pool_.clock(), 1);
+  pool_.AddRecency(id, one);
+  EXPECT_EQ(pool_.model(0).recency.At(pool_.clock(), 0), 1);
+  for (int i = 0; i < 10; ++i) pool_.Observe(id, kX, 1);
+  pool_.Withdraw(id, kX, 1);  // none that comes
+  EXPECT_EQ(pool_.clock().now, 10U);
+  EXPECT_NEAR(pool_.model(0).recency.At(pool_.clock(), 0), std::exp(-10 / 1e3), 1e-15);
+  pool_.RemoveRecency(id, one);
+  EXPECT_NEAR(pool_.model(0).recency.At(pool_.clock(), 0), 0, 1e-15);
+}
+
+TEST_F(ModelPoolTest, CorrectionChangesTheSumsAlone) {
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({{kX, 3}}));
+  const double mean = Posterior(id).mean()[0];
+  pool_.Correct(id, Stats({{kX, 3}}), Stats({{kX, 3.0000001}}));
+  EXPECT_NEAR(Posterior(id).stats().c()[0], 3.0000001, 1e-12);
+  EXPECT_EQ(Posterior(id).stats().m(), 1U);
+  EXPECT_EQ(Posterior(id).mean()[0], mean);
+}
+
+TEST_F(ModelPoolTest, WhatIsSavedIsReadBackAndGoesOnAsBefore) {
+  pool_.AddPeriods(pool_.Create(), 1, Stats({}));
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 3, Stats({{kX, 3}}));
+  pool_.RemovePeriods(0, 1, Stats({}));
+  pool_.CountUser(id, 1);
+  pool_.Observe(id, kY, 2);
+  ByteWriter out;
+  pool_.Save(out);
+  ModelPool restored(prior_);
+  ByteReader in(out.bytes());
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(restored.size(), 1U);
+  EXPECT_EQ(restored.total_periods(), 3U);
+  EXPECT_EQ(restored.model(0).users, 1U);
+  EXPECT_EQ(restored.clock().now, 1U);
+  EXPECT_EQ(restored.model(0).posterior.mean()[0], Posterior(id).mean()[0]);
+  EXPECT_EQ(restored.Create(), id + 1);
+}
+
+TEST_F(ModelPoolTest, ModelsOutOfOrderAreRefused) {
+  pool_.AddPeriods(pool_.Create(), 1, Stats({}));
+  ByteWriter out;
+  pool_.Save(out);
+  std::string bytes = out.Take();
+  bytes[8] = 0;  // the next id is not beyond that of the model
+  ModelPool restored(prior_);
+  ByteReader in(bytes);
+  restored.Load(in);
+  EXPECT_FALSE(in.ok());
+  EXPECT_NE(in.status().message().find("model id"), std::string::npos) << in.status().message();
+}
+
+}  // namespace
+}  // namespace codband

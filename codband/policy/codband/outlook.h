@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "codband/policy/codband/model_pool.h"
+
+namespace codband {
+
+// What is believed of a user before a choice among arms: the posterior over their model z and,
+// where users have random effects, how their parameter departs from that of the model. Borrows the
+// pool and the caller's ChooseWorkspace.
+struct Outlook {
+  const ModelPool& pool;
+  std::uint32_t period = 0;
+  std::span<const double> chances = {};    // of each model and last of a new one
+  std::size_t likeliest = 0;               // index of the largest
+  std::size_t own = 0;                     // index of the user's own model, from whose parameter
+  std::span<const double> departure = {};  // theirs departs by this; empty: by nothing
+  double draw_chance = 1;                  // with which θ is drawn and not averaged
+
+  // The model at an index of the chances.
+  const linalg::GaussianPosterior& Posterior(std::size_t k) const {
+    return k < pool.size() ? pool.model(k).posterior : pool.prior();
+  }
+  ModelId IdOf(std::size_t k) const { return k < pool.size() ? pool.model(k).id : kNoModel; }
+
+  // If the user is on model k: E[θ | z = k], or θ̃ ~ N(μ_k, v²Σ_k) plus the departure.
+  void MeanOn(std::size_t k, std::span<double> theta) const;
+  void DrawOn(std::size_t k, double v, RandomStream& random, std::span<double> theta) const;
+  // E[θ], over all models.
+  void Mean(std::span<double> theta) const;
+};
+
+}  // namespace codband

@@ -1,0 +1,45 @@
+#include "codband/policy/codband/user_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace codband {
+
+std::string UserRecord::Fault() const {
+  const std::uint64_t m = current.data.m();
+  if (has_period() == (m == 0)) return fmt::format("the current period has {} observations", m);
+  if (std::string fault = detector->Fault(current); !fault.empty()) return fault;
+  for (const PastPeriods::Entry& entry : past.entries()) {
+    if (past.PeriodsOn(entry.model) == 0) {
+      return fmt::format("closed periods on model {} do not add up", entry.model);
+    }
+  }
+  for (const ModelId model : past.models()) {
+    if (std::ranges::find(past.entries(), model, &PastPeriods::Entry::model) ==
+        past.entries().end()) {
+      return "closed periods lack their observations";
+    }
+  }
+  return {};
+}
+
+void UserRecord::Save(ByteWriter& out) const {
+  current.Save(out);
+  detector->SaveBesidePeriod(current, out);
+  past.Save(out);
+  detector->Save(out);
+  departure_evidence.Save(out);
+  out.U64(next_review);
+}
+
+void UserRecord::Load(ByteReader& in) {
+  current.Load(in);
+  detector->LoadBesidePeriod(current, in);
+  past.Load(in, current.data.dim());
+  detector->Load(in);
+  departure_evidence.Load(in);
+  next_review = in.U64("next review");
+}
+
+}  // namespace codband
