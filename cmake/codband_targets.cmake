@@ -7,15 +7,20 @@ target_compile_options(codband_build_flags INTERFACE
   -ffp-contract=off
   # GCC 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  # See cmake/codband_odr.cmake.
+  $<$<BOOL:${CODBAND_ODR}>:-flto>
+  $<$<BOOL:${CODBAND_ODR}>:-ffat-lto-objects>
   $<$<BOOL:${CODBAND_DEVELOPER}>:-Werror>)
 target_include_directories(codband_build_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
 include(${CMAKE_CURRENT_LIST_DIR}/layers.cmake)
 
-# codband_add_library(NAME DEPS <layers> [LINK <external targets>] SOURCES <files> DESCRIPTION <text>)
+# codband_add_library(NAME DEPS <layers> [LINK <external targets>] PROFILE <profile> SOURCES <files>
+#                     DESCRIPTION <text>)
 # makes codband_<NAME> with the alias codband::<NAME>, and refuses an edge that the layers forbid.
+# The profiles are in cmake/codband_profiles.cmake.
 function(codband_add_library name)
-  cmake_parse_arguments(ARG "" "DESCRIPTION" "DEPS;LINK;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "DESCRIPTION;PROFILE" "DEPS;LINK;SOURCES" ${ARGN})
   if(NOT name IN_LIST CODBAND_LAYERS)
     message(FATAL_ERROR "codband_add_library(${name}): '${name}' is not a layer; see cmake/layers.cmake")
   endif()
@@ -27,6 +32,7 @@ function(codband_add_library name)
   set_target_properties(codband_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(codband_${name} PRIVATE codband_build_flags)
   target_include_directories(codband_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+  codband_use_profile(codband_${name} ${ARG_PROFILE})
   foreach(dep IN LISTS ARG_DEPS)
     if(NOT dep IN_LIST CODBAND_LAYER_${name})
       message(FATAL_ERROR "codband_add_library(${name}): layer '${name}' may not use '${dep}'")
