@@ -1,4 +1,4 @@
-// The report of codband replay, run as a person would.
+// The report of codband replay, by the real program.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Two kinds of items, loud and quiet. Users 0 and 1 like loud ones and users 2 and 3 quiet ones;
-// user 1 goes over to quiet ones, and somebody else takes over then.
+// user 1 changes to quiet ones, where their events come from another user of the data set.
 class ReplayReportTest : public CliTest {
  protected:
   static constexpr int kEvents = 1600;
@@ -72,7 +72,7 @@ class ReplayReportTest : public CliTest {
   std::vector<std::pair<int, int>> origins_;
 };
 
-TEST_F(ReplayReportTest, PageHoldsFiguresNumbersCloudsAndBoundaries) {
+TEST_F(ReplayReportTest, PageHasFiguresNumbersCloudsAndBoundaries) {
   WriteTags();
   WriteOrigins();
   const Outcome outcome =
@@ -124,7 +124,7 @@ TEST_F(ReplayReportTest, NormalisedCurvesAreRewardOverChance) {
 }
 
 // The log shows one of two items in turn, and every third visit brings a click.
-TEST_F(ReplayReportTest, NormalisedCurvesOfALogAreClickRates) {
+TEST_F(ReplayReportTest, NormalisedCurvesOfALogAreClickThroughRates) {
   std::string log;
   std::vector<double> clicks = {0};  // after so many events
   for (int e = 0; e < 300; ++e) {
@@ -170,7 +170,7 @@ TEST_F(ReplayReportTest, BoundariesStayWhenUsersAreInterleaved) {
   EXPECT_EQ(json["policies"][0]["boundaries"]["group"]["true"], 1);
 }
 
-TEST_F(ReplayReportTest, GroupsLikeWhatTheirUsersTake) {
+TEST_F(ReplayReportTest, GroupsHaveTheTagsOfWhatTheirUsersChoose) {
   WriteTags();
   const Outcome outcome = Run("replay " + directory_ + " --policies codband --format json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -193,7 +193,7 @@ TEST_F(ReplayReportTest, GroupsLikeWhatTheirUsersTake) {
   EXPECT_LE(users, 4U);
 }
 
-// Counted again from the list of changes, by the definition in the report.
+// Recounts from the list of changes, by the definition in the report.
 TEST_F(ReplayReportTest, BoundariesAreCountedAsTheReportSays) {
   WriteOrigins();
   const Outcome outcome = Run("replay " + directory_ +

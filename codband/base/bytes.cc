@@ -11,7 +11,7 @@
 namespace codband {
 namespace {
 
-// All machines that codband is built for keep numbers as they are written.
+// Little-endian machines only: values are copied as they are in memory.
 static_assert(std::endian::native == std::endian::little);
 
 template <typename T>

@@ -19,7 +19,7 @@ class ByteWriter {
   void U32(std::uint32_t value);
   void U64(std::uint64_t value);
   void Double(double value);
-  void Doubles(std::span<const double> values);  // the values alone: the reader knows how many
+  void Doubles(std::span<const double> values);  // without a length: the reader knows it
   void Floats(std::span<const float> values);
   void String(std::string_view value);  // length, then bytes
 
@@ -30,9 +30,9 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads what a ByteWriter wrote. Every read is bounds-checked. The first failure sticks: later
-// reads return zeros and leave the position alone, so that a decoder may read a whole record and
-// check status() once, before it uses sizes or indices. Messages say which field, at which byte.
+// Reads what a ByteWriter wrote. Every read is bounds-checked. The first error is sticky: later
+// reads return zeros and do not advance, so that a decoder may read a whole record and check
+// status() once, before it uses sizes or indices. Messages name the field and the byte offset.
 // Borrows the bytes. Not thread-safe.
 class ByteReader {
  public:
@@ -46,14 +46,14 @@ class ByteReader {
   void Floats(std::string_view field, std::span<float> out);    // the same
   std::string String(std::string_view field);
 
-  // A number of records that follow. Fails unless they fit in the bytes that are left at
-  // `min_record_bytes` each, so that a damaged count cannot ask for absurd memory.
+  // The number of records that follow. Fails unless they fit into the remaining bytes at
+  // `min_record_bytes` each, so that a corrupt count cannot cause a huge allocation.
   std::size_t Count(std::string_view field, std::size_t min_record_bytes);
 
-  // Records a failure found by the caller (a value out of range), unless there was one before.
+  // Records an error found by the caller (a value out of range), unless there is one already.
   void Fail(std::string_view field, std::string_view problem);
 
-  // Fails unless all bytes are used.
+  // Fails unless all bytes have been read.
   void ExpectEnd();
 
   bool ok() const { return status_.ok(); }

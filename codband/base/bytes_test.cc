@@ -32,7 +32,7 @@ TEST(BytesTest, RoundTripIsExact) {
   EXPECT_TRUE(in.ok()) << in.status().ToString();
 }
 
-TEST(BytesTest, SinglePrecisionRoundTripIsExactInFourBytesEach) {
+TEST(BytesTest, FloatRoundTripIsExactInFourBytesEach) {
   const std::vector<float> values = {1.0F / 3, -0.0F, std::numeric_limits<float>::denorm_min(),
                                      std::numeric_limits<float>::lowest()};
   ByteWriter out;
@@ -47,7 +47,7 @@ TEST(BytesTest, SinglePrecisionRoundTripIsExactInFourBytesEach) {
   EXPECT_TRUE(std::signbit(read[1]));
 }
 
-TEST(BytesTest, SinglePrecisionThatIsCutOffOrNotFiniteIsRefused) {
+TEST(BytesTest, TruncatedOrNonFiniteFloatsAreRefused) {
   const std::vector<float> values = {1, std::numeric_limits<float>::infinity()};
   ByteWriter out;
   out.Floats(values);
@@ -61,7 +61,7 @@ TEST(BytesTest, SinglePrecisionThatIsCutOffOrNotFiniteIsRefused) {
   EXPECT_EQ(cut.status().message(), "sums needs 4 bytes, 3 are left (before byte 0)");
 }
 
-TEST(BytesTest, NoNumbersAreNoBytes) {
+TEST(BytesTest, EmptySpansTakeNoBytes) {
   ByteWriter out;
   out.Doubles({});
   EXPECT_TRUE(out.bytes().empty());
@@ -77,7 +77,7 @@ TEST(BytesTest, LayoutIsLittleEndian) {
   EXPECT_EQ(out.bytes(), "\x01\x02\x03\x04");
 }
 
-TEST(BytesTest, TruncationNamesTheFieldAndSticks) {
+TEST(BytesTest, TruncationNamesTheFieldAndIsSticky) {
   ByteReader in("\x01\x02\x03");
   EXPECT_EQ(in.U64("size"), 0U);
   EXPECT_EQ(in.status().code(), StatusCode::kCorruption);
@@ -103,7 +103,7 @@ TEST(BytesTest, NotANumberIsRefused) {
   EXPECT_NE(in.status().message().find("noise is nan"), std::string::npos);
 }
 
-TEST(BytesTest, LeftOverBytesAreRefused) {
+TEST(BytesTest, TrailingBytesAreRefused) {
   ByteReader in("x");
   in.ExpectEnd();
   EXPECT_FALSE(in.ok());

@@ -4,7 +4,7 @@
 
 namespace codband {
 
-// One of our own invariants is broken: a bug in codband, never the caller's fault.
+// A broken invariant: a bug in codband, never the caller's fault.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -14,7 +14,7 @@ class InternalError : public std::logic_error {
 
 }  // namespace codband
 
-// Always on. Throws InternalError with the place and the condition.
+// Always on. Throws InternalError with file, line and condition.
 #define CODBAND_CHECK(condition)                                                     \
   do {                                                                               \
     if (!(condition)) ::codband::ThrowInternalError(__FILE__, __LINE__, #condition); \

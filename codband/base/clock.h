@@ -4,14 +4,14 @@
 
 namespace codband {
 
-// Seconds of processor time used by the calling thread: a difference of two readings is not
-// disturbed by other processes on the machine.
+// CPU time of the calling thread in seconds: differences are not affected by other processes on
+// the machine.
 double ThreadCpuSeconds();
 
-// Seconds of a clock that never goes back.
+// Seconds of a monotonic clock.
 double WallSeconds();
 
-// Milliseconds since 1970 by the system's clock, which may be set.
+// Milliseconds since 1970 by the system clock, which can be adjusted.
 std::int64_t UnixMillis();
 
 }  // namespace codband

@@ -20,7 +20,7 @@ Status FromErrno(std::string_view action, const std::filesystem::path& path) {
   return error == ENOENT ? Status::NotFound(message) : Status::IoError(message);
 }
 
-// Closes on the way out.
+// Closes the descriptor on destruction.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -69,7 +69,7 @@ Result<std::string> ReadFile(const std::filesystem::path& path) {
 
 Status WriteFileDurably(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::path temporary = path;
-  // No two calls, in this process or another, use the same name at the same time.
+  // Unique among concurrent calls of this process and others.
   static std::atomic<unsigned> counter = 0;
   temporary += fmt::format(".tmp{}.{}", ::getpid(), counter++);
   const auto write = [&]() -> Status {

@@ -19,7 +19,7 @@ TEST(ParallelForTest, EveryJobRunsOnce) {
 
 // On one thread what ran is known exactly. On two, how far the other one gets while the exception
 // is under way is not; that it comes out is.
-TEST(ParallelForTest, AnExceptionStopsTheRestAndComesOut) {
+TEST(ParallelForTest, ExceptionStopsTheRestAndIsRethrown) {
   for (const std::size_t threads : {1, 2}) {
     std::atomic<int> ran = 0;
     EXPECT_THROW(ParallelFor(1000, threads,

@@ -7,8 +7,8 @@
 
 namespace codband {
 
-// The number that the text is, as a whole and in plain notation; none for anything else, blanks
-// around it included, and for numbers that T cannot hold. Real numbers may be "inf" and "nan".
+// Parses the whole text as a number. None for anything else, including surrounding blanks, and for
+// numbers out of the range of T. Real numbers may be "inf" and "nan".
 template <typename T>
 std::optional<T> ParseNumber(std::string_view text) {
   T value{};

@@ -7,7 +7,7 @@
 namespace codband {
 namespace {
 
-TEST(ParseTest, WholeTextsThatAreNumbers) {
+TEST(ParseTest, ParsesWholeTexts) {
   EXPECT_EQ(ParseNumber<std::uint64_t>("18446744073709551615"), ~std::uint64_t{0});
   EXPECT_EQ(ParseNumber<double>("-0.25"), -0.25);
   EXPECT_EQ(ParseNumber<double>("1e-3"), 1e-3);

@@ -20,8 +20,8 @@ void RandomStream::NextBlock() {
 
 std::uint64_t RandomStream::Below(std::uint64_t bound) {
   CODBAND_DCHECK(bound > 0);
-  // The smallest multiple of `bound` that still covers 2^64 is cut off, so that no value is
-  // favoured; it is hit with probability below bound / 2^64.
+  // Rejects the incomplete last multiple of `bound` below 2^64, so that there is no modulo bias;
+  // a rejection has probability below bound / 2^64.
   const std::uint64_t limit = max() - max() % bound;
   std::uint64_t draw = (*this)();
   while (draw >= limit) draw = (*this)();
@@ -69,7 +69,7 @@ std::size_t RandomStream::Categorical(std::span<const double> weights) {
     rest -= weights[i];
     if (rest < 0) return i;
   }
-  return last_possible;  // rounding used up the sum
+  return last_possible;  // rounding exhausted the sum
 }
 
 std::size_t RandomStream::CategoricalFromLog(std::span<double> log_weights) {

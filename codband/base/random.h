@@ -9,8 +9,8 @@
 
 namespace codband {
 
-// Names the randomness of one event. Everything drawn for an event is a function of its key, so a
-// run does not depend on threads, on the order of other events, or on what was drawn before.
+// The key of one event's randomness. Everything drawn for an event is a function of its key, so a
+// run does not depend on threads, on the order of other events, or on earlier draws.
 struct EventKey {
   std::uint64_t seed = 0;
   std::uint64_t event = 0;
@@ -19,11 +19,11 @@ struct EventKey {
 };
 
 // A stream of random numbers, a pure function of (seed, event, purpose): Philox4x64-10 (Salmon et
-// al. 2011), counter-based, so that making a stream costs nothing and no two streams overlap.
+// al. 2011), counter-based, so that creating a stream is free and no two streams overlap.
 // Draws with different purposes for the same event are independent.
 //
 // The same on every platform: integers exactly; the real-valued draws use only arithmetic that
-// IEEE 754 fixes, but for a logarithm or a power in rare branches.
+// IEEE 754 specifies, except for a logarithm or a power in rare branches.
 //
 // A plain value of 80 bytes; each thread uses its own.
 class RandomStream {
@@ -46,7 +46,7 @@ class RandomStream {
   // Uniform integer in [0, bound). Precondition: bound > 0.
   std::uint64_t Below(std::uint64_t bound);
 
-  // Every order with the same chance (Fisher & Yates); the standard leaves std::shuffle's open.
+  // A uniformly random permutation (Fisher & Yates); std::shuffle's algorithm is unspecified.
   template <typename T>
   void Shuffle(std::span<T> items) {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[Below(i)]);

@@ -40,7 +40,7 @@ TEST(RandomStreamTest, BitsAreThePublishedPhilox4x64) {
   EXPECT_EQ(random(), 0x7e68b68aec7ba23bULL);
 }
 
-TEST(RandomStreamTest, SeedEventAndPurposeEachGiveAnotherStream) {
+TEST(RandomStreamTest, SeedEventAndPurposeEachGiveADifferentStream) {
   const std::uint64_t base = RandomStream({1, 2}, 3)();
   EXPECT_EQ(RandomStream({1, 2}, 3)(), base);
   EXPECT_NE(RandomStream({2, 2}, 3)(), base);
@@ -65,7 +65,7 @@ TEST(RandomStreamTest, BelowCoversItsRangeEvenly) {
   EXPECT_LT(chi_square, 22.5);  // 6 degrees of freedom, p = 0.001
 }
 
-TEST(RandomStreamTest, ShuffleGivesEveryOrderEquallyOften) {
+TEST(RandomStreamTest, ShuffleIsUniformOverPermutations) {
   RandomStream random({.seed = 8, .event = 1}, 0);
   std::map<std::vector<int>, int> counts;
   for (int i = 0; i < 60'000; ++i) {

@@ -9,21 +9,21 @@
 
 namespace codband {
 
-// What went wrong, sorted by what the caller can do about it.
+// Kinds of errors, by what the caller can do about them.
 enum class StatusCode {
   kOk,
   kInvalidArgument,  // the input is wrong: change it
   kNotFound,         // what was named does not exist
-  kCorruption,       // bytes read back are not what was written
-  kIoError,          // the disk or the network said no
-  kUnavailable,      // not now: try again
-  kCheckFailed,      // what the caller wanted to be sure of does not hold
+  kCorruption,       // stored bytes are not what was written
+  kIoError,          // the disk or the network failed
+  kUnavailable,      // temporary: try again
+  kCheckFailed,      // a condition that the caller asked to verify does not hold
 };
 
 std::string_view StatusCodeName(StatusCode code);
 
-// The outcome of an operation that can fail through no fault of the code: input, disk, bytes read
-// back. A plain value; safe to copy and to use from one thread at a time.
+// The outcome of an operation that can fail for external reasons: input, disk, stored bytes.
+// A plain value; safe to copy and to use from one thread at a time.
 class [[nodiscard]] Status {
  public:
   Status() = default;

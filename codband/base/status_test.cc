@@ -23,7 +23,7 @@ TEST(ResultTest, HoldsAValueOrAStatus) {
   EXPECT_THROW((void)bad.value(), InternalError);
 }
 
-TEST(CheckTest, MessageHasPlaceAndCondition) {
+TEST(CheckTest, MessageHasFileLineAndCondition) {
   try {
     CODBAND_CHECK(1 + 1 == 3);
     FAIL() << "no exception";

@@ -1,66 +1,40 @@
 #include "codband/base/text.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace codband {
 namespace {
 
-constexpr char32_t kReplacement = 0xFFFD;
-
-int CodePointWidth(char32_t c) {
-  struct Range {
-    char32_t first, last;
-  };
-  constexpr std::array<Range, 5> kZero = {
-      {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}}};
-  constexpr std::array<Range, 8> kWide = {{{0x1100, 0x115F},
-                                           {0x2E80, 0xA4CF},
-                                           {0xAC00, 0xD7A3},
-                                           {0xF900, 0xFAFF},
-                                           {0xFE30, 0xFE6F},
-                                           {0xFF00, 0xFF60},
-                                           {0x1F300, 0x1FAFF},
-                                           {0x20000, 0x3FFFD}}};
-  for (const Range& range : kZero) {
-    if (c >= range.first && c <= range.last) return 0;
-  }
-  for (const Range& range : kWide) {
-    if (c >= range.first && c <= range.last) return 2;
-  }
-  return 1;
-}
+int CodePointWidth(char32_t c) { return utf8proc_charwidth(static_cast<utf8proc_int32_t>(c)); }
 
 bool IsControl(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
 }  // namespace
 
 char32_t DecodeUtf8(std::string_view text, std::size_t* position) {
-  const auto lead = static_cast<unsigned char>(text[*position]);
-  ++*position;
-  if (lead < 0x80) return lead;
-  int extra = 0;
-  if (lead >= 0xC2 && lead <= 0xDF) extra = 1;
-  if (lead >= 0xE0 && lead <= 0xEF) extra = 2;
-  if (lead >= 0xF0 && lead <= 0xF4) extra = 3;
-  if (extra == 0) return kReplacement;
-  char32_t code = lead & (0x3Fu >> extra);
-  std::size_t next = *position;
-  for (int i = 0; i < extra; ++i, ++next) {
-    if (next >= text.size()) return kReplacement;
-    const auto byte = static_cast<unsigned char>(text[next]);
-    if ((byte & 0xC0u) != 0x80u) return kReplacement;
-    code = (code << 6) | (byte & 0x3Fu);
+  const std::string_view rest = text.substr(*position);
+  utf8proc_int32_t point = 0;
+  const utf8proc_ssize_t length =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(rest.data()),
+                       static_cast<utf8proc_ssize_t>(rest.size()), &point);
+  *position += length > 0 ? static_cast<std::size_t>(length) : 1;
+  return length > 0 ? static_cast<char32_t>(point) : kReplacementPoint;
+}
+
+bool IsUtf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    if (DecodeUtf8(text, &i) == kReplacementPoint && i - begin != kReplacementCharacter.size()) {
+      return false;
+    }
   }
-  // Overlong forms, surrogates and values past the last plane are not characters.
-  if ((extra == 2 && code < 0x800) || (extra == 3 && code < 0x10000) || code > 0x10FFFF ||
-      (code >= 0xD800 && code <= 0xDFFF)) {
-    return kReplacement;
-  }
-  *position = next;
-  return code;
+  return true;
 }
 
 int DisplayWidth(std::string_view text) {
@@ -86,8 +60,11 @@ std::string OneLine(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t begin = i;
-    if (IsControl(DecodeUtf8(text, &i))) {
+    const char32_t c = DecodeUtf8(text, &i);
+    if (IsControl(c)) {
       out += ' ';
+    } else if (c == kReplacementPoint) {
+      out += kReplacementCharacter;
     } else {
       out += text.substr(begin, i - begin);
     }
@@ -102,7 +79,7 @@ std::string EscapeXml(std::string_view text) {
     const std::size_t begin = i;
     const char32_t c = DecodeUtf8(text, &i);
     const bool forbidden =
-        (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0xFFFE || c == 0xFFFF;
+        (IsControl(c) && c != '\t' && c != '\n' && c != '\r') || c == 0xFFFE || c == 0xFFFF;
     if (c == '&') {
       out += "&amp;";
     } else if (c == '<') {
@@ -113,13 +90,52 @@ std::string EscapeXml(std::string_view text) {
       out += "&quot;";
     } else if (c == '\'') {
       out += "&#39;";
-    } else if (forbidden || c == kReplacement) {
-      out += "\xEF\xBF\xBD";
+    } else if (forbidden || c == kReplacementPoint) {
+      out += kReplacementCharacter;
     } else {
       out += text.substr(begin, i - begin);
     }
   }
   return out;
+}
+
+void SplitText(std::string_view text, std::string_view separator,
+               std::vector<std::string_view>& parts) {
+  parts.clear();
+  std::size_t end = text.find(separator);
+  while (end != text.npos) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + separator.size());
+    end = text.find(separator);
+  }
+  parts.push_back(text);
+}
+
+std::vector<std::string_view> SplitList(std::string_view list) {
+  std::vector<std::string_view> items;
+  SplitText(list, ",", items);
+  if (items.back().empty()) items.pop_back();
+  return items;
+}
+
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  // Row i holds the distances of a's first i letters from every prefix of b.
+  std::vector<std::size_t> before_last;
+  std::vector<std::size_t> last;
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before_last = std::exchange(last, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      }
+    }
+  }
+  return row.back();
 }
 
 std::string GroupThousands(std::string_view number) {
@@ -133,6 +149,10 @@ std::string GroupThousands(std::string_view number) {
     out += number[i];
   }
   return out.append(number.substr(last));
+}
+
+std::string GroupThousands(std::uint64_t number) {
+  return GroupThousands(std::string_view(fmt::format_int(number).c_str()));
 }
 
 std::string FormatNumber(double value) {

@@ -4,7 +4,7 @@
 
 namespace codband {
 
-// Of the program; set by the build from the project's version.
+// The version of the program; set by the build.
 inline constexpr std::string_view kVersion = CODBAND_VERSION;
 
 }  // namespace codband

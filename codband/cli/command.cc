@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codband/base/text.h"
+
 namespace codband::cli {
 
 namespace {
@@ -66,10 +68,7 @@ Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_
     selected.resize(names.size());
     std::iota(selected.begin(), selected.end(), 0);
   }
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view name = list.substr(0, comma);
-    list = comma == list.npos ? std::string_view{} : list.substr(comma + 1);
+  for (const std::string_view name : SplitList(list)) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
       return Status::InvalidArgument(

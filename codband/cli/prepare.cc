@@ -90,7 +90,7 @@ Result<replay::PreparedStream> WriteStream(const PrepareFlags& flags, data::Data
     return Status(StatusCode::kUnavailable,
                   fmt::format("interrupted; {} was not written", flags.out));
   }
-  auto meta = out.value().Open("meta.json");
+  auto meta = out.value().Open(std::string(replay::kMetaFile));
   if (!meta.ok()) return meta.status();
   meta.value().Write(experiments::MetaJson(set, options, stream.value(), log));
   CODBAND_RETURN_IF_ERROR(meta.value().Close());

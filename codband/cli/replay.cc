@@ -1,5 +1,4 @@
 // codband replay: policies side by side on recorded events.
-#include "codband/replay/replay.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +12,8 @@
 #include "codband/experiments/replay_output.h"
 #include "codband/experiments/replay_report.h"
 #include "codband/policy/registry.h"
+#include "codband/replay/play.h"
+#include "codband/replay/stream_format.h"
 
 namespace codband::cli {
 namespace {
@@ -66,7 +67,8 @@ Result<replay::RecordedStream> ReadPlayed(const ReplayFlags& flags) {
   std::size_t play = 0;
   if (flags.play.empty()) {
     std::error_code error;
-    play = std::filesystem::exists(std::filesystem::path(flags.directory) / "log.tsv", error);
+    play =
+        std::filesystem::exists(std::filesystem::path(flags.directory) / replay::kLogFile, error);
   } else {
     CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--play", flags.play, kPlays), play));
   }
@@ -83,7 +85,7 @@ Result<replay::RecordedStream> ReadPlayed(const ReplayFlags& flags) {
     return Status::NotFound(fmt::format(
         "{}; expected features.tsv and {} in DIR, see 'codband replay --help'; 'codband prepare' "
         "makes them from public data sets",
-        stream.status().message(), log ? "log.tsv" : "events.tsv"));
+        stream.status().message(), log ? replay::kLogFile : replay::kEventsFile));
   }
   if (stream.ok() && order == 1) replay::InterleaveUsers(stream.value());
   return stream;

@@ -29,7 +29,7 @@ constexpr DataSetFacts kFacts[] = {
      "ratings.csv"},
     {"yahoo", "Yahoo! Front Page Today Module (R6A)",
      "ask for R6A at Yahoo! Webscope, and put its files ydata-fp-td-clicks-v1_0.20090501.gz and "
-     "so on there, packed or not",
+     "so on there, compressed or not",
      "ydata-fp-td-clicks-v1_0.20090501.gz"},
 };
 

@@ -14,14 +14,13 @@ inline constexpr DataSet kDataSets[] = {DataSet::kLastFm, DataSet::kDelicious, D
 
 std::string_view DataSetName(DataSet set);  // "lastfm"
 
-// kNotFound with what was expected there and where the data set can be had, if `in` is no
-// directory.
+// kNotFound if `in` is not a directory, with what was expected there and where to get the data set.
 Status CheckDirectory(DataSet set, const std::filesystem::path& in);
 
-// A message with what was expected and where the data set can be had.
+// A message with what was expected and where to get the data set.
 Status MissingFile(DataSet set, const std::filesystem::path& in, std::string_view file);
 
-// The same with where the data set can be had, for a file that does not hold what it should.
+// For a file with the wrong content: adds where to get the data set.
 Status WithSource(DataSet set, const Status& status);
 
 }  // namespace codband::data

@@ -65,7 +65,7 @@ TEST_F(DataSetsTest, DeliciousIsReadAsPublished) {
   EXPECT_EQ(data.value().assignments.size(), 3U);
 }
 
-TEST_F(DataSetsTest, MissingFileSaysWhatAndFromWhere) {
+TEST_F(DataSetsTest, MissingFileIsNamedWithItsSource) {
   WriteLastFm();
   std::filesystem::remove(directory_ / "user_friends.dat");
   const Status status = ReadSocialTagging(DataSet::kLastFm, directory_, log_, part_).status();
@@ -156,7 +156,7 @@ TEST(YahooTest, VisitIsReadAsPublished) {
             (YahooFeatures{0.211406, 0.000036, 0.002773, 0.569886, 0.2159, 1}));
 }
 
-TEST(YahooTest, LinesThatAreWrongSayWhy) {
+TEST(YahooTest, MalformedLinesSayWhy) {
   const auto why = [](const std::string& what, const std::string& by) {
     std::string line(kVisit);
     line.replace(line.find(what), what.size(), by);

@@ -18,7 +18,7 @@ struct Layout {
   std::vector<std::string> assignments_columns;
   std::string friends_file;
   std::vector<std::string> friends_columns;
-  std::string positives_file;  // none: who tagged an item has a positive reward for it
+  std::string positives_file;  // empty: users have a positive reward for what they tagged
   std::vector<std::string> positives_columns;
 };
 

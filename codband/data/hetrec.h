@@ -13,10 +13,10 @@
 
 namespace codband::data {
 
-// What the HetRec 2011 data sets of Last.fm and Delicious have in common. Ids are those of the
+// The common structure of the HetRec 2011 data sets of Last.fm and Delicious. Ids are those of the
 // files.
 struct SocialTagging {
-  struct Assignment {  // someone gave an item a tag
+  struct Assignment {  // a user gave an item a tag
     std::uint32_t user;
     std::uint32_t item;
     std::uint32_t tag;
@@ -24,15 +24,15 @@ struct SocialTagging {
   };
 
   std::vector<Assignment> assignments;
-  // (user, item), ascending, each once: listened artists, bookmarked addresses.
+  // (user, item), ascending and unique: artists listened to, addresses bookmarked.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> positives;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> friends;
   std::unordered_map<std::uint32_t, std::string> tags;  // UTF-8
 };
 
 // Last.fm: tags.dat, user_artists.dat, user_friends.dat, user_taggedartists-timestamps.dat.
-// Delicious: tags.dat, user_contacts-timestamps.dat, user_taggedbookmarks-timestamps.dat; who
-// tagged an address bookmarked it.
+// Delicious: tags.dat, user_contacts-timestamps.dat, user_taggedbookmarks-timestamps.dat; a user
+// who tagged an address has bookmarked it.
 Result<SocialTagging> ReadSocialTagging(DataSet set, const std::filesystem::path& in, InputLog& log,
                                         const WorkPart& part);
 

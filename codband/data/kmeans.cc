@@ -20,7 +20,7 @@ double SquaredDistance(std::span<const double> x, std::span<const double> y) {
   return sum;
 }
 
-// One start and its iterations.
+// One initialisation and its iterations.
 class Attempt {
  public:
   Attempt(std::span<const double> points, std::size_t dim, const KMeansOptions& options,
@@ -75,7 +75,7 @@ class Attempt {
     return true;
   }
 
-  // Whether a point moved.
+  // Whether an assignment changed.
   bool Assign() {
     bool moved = false;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -117,7 +117,7 @@ class Attempt {
   Clusters result_;
 };
 
-// Numbers the clusters by size, the one with the earlier first point first among equals.
+// Numbers the clusters by size; ties are broken by the first point.
 void SortBySize(std::size_t dim, std::size_t clusters, Clusters& result) {
   std::vector<std::size_t> sizes(clusters);
   std::vector<std::size_t> first(clusters, result.label.size());

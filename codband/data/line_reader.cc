@@ -8,12 +8,13 @@
 #include <cstring>
 #include <system_error>
 
+#include "codband/base/lines.h"
+
 namespace codband::data {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 18;
 constexpr std::uint64_t kHandWrittenBytes = std::uint64_t{1} << 16;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 gzFile AsGz(void* file) { return static_cast<gzFile>(file); }
 
@@ -30,7 +31,7 @@ Result<LineReader> LineReader::Open(const std::filesystem::path& path) {
   LineReader reader;
   reader.path_ = path.string();
   errno = 0;
-  // Reads files that are not gzip as they are.
+  // zlib reads files that are not gzip verbatim.
   reader.file_.reset(gzopen(path.c_str(), "rb"));
   if (!reader.file_) {
     const int reason = errno;

@@ -11,28 +11,27 @@
 
 namespace codband::data {
 
-// A longer line means that the file is no text.
+// A file with a longer line is not text.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
-// The lines of a file of any size, plain or gzip, one after the other in a buffer of fixed size.
-// Line ends "\n" and "\r\n" and a byte order mark of UTF-8 at the beginning are taken off. Not
-// thread-safe.
+// Streams the lines of a file of any size, plain or gzip, through a bounded buffer. Removes line
+// breaks "\n" and "\r\n", and a UTF-8 byte order mark at the beginning. Not thread-safe.
 class LineReader {
  public:
   // kNotFound or kIoError with the path; kInvalidArgument for a directory.
   static Result<LineReader> Open(const std::filesystem::path& path);
 
-  // Moves on to the next line. False at the end and when something is wrong; status() says which:
-  // kInvalidArgument for a line that is too long or a gzip file that is damaged or ends too early,
-  // kIoError for what the system refused.
+  // Moves on to the next line. False at the end and on an error; status() says which:
+  // kInvalidArgument for a line that is too long or a gzip file that is corrupt or truncated,
+  // kIoError if reading fails.
   bool Next();
   // The current line, valid until Next is called. Precondition: Next returned true.
   std::string_view line() const { return line_; }
   std::size_t number() const { return number_; }  // of the current line, from 1
   const Status& status() const { return status_; }
-  // After the last line: kInvalidArgument if the file seems to have been cut off, as that line has
-  // no end and either makes no sense (`malformed`) or is that of a file too large to be written by
-  // hand. The published files all end in a line end.
+  // After the last line: kInvalidArgument if the file looks truncated, because that line has no
+  // line break and either is malformed or belongs to a file too large to be written by hand.
+  // Published files all end in a line break.
   Status CheckEnd(bool malformed) const;
   // How much of the file has been read, from 0 to 1.
   double share() const;
@@ -43,7 +42,7 @@ class LineReader {
   };
 
   LineReader() = default;
-  bool Fill();  // more bytes after what is left in the buffer; false at the end
+  bool Fill();  // reads more bytes into the buffer; false at the end
 
   std::string path_;
   std::unique_ptr<void, Closer> file_;  // of zlib
@@ -53,8 +52,8 @@ class LineReader {
   bool at_end_ = false;    // of the file: nothing comes after the buffer
   std::string_view line_;
   std::size_t number_ = 0;
-  std::uint64_t bytes_ = 0;    // unpacked, read so far
-  bool unterminated_ = false;  // the current line has no end
+  std::uint64_t bytes_ = 0;    // read so far, uncompressed
+  bool unterminated_ = false;  // the current line has no line break
   Status status_;
 };
 

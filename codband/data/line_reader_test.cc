@@ -37,7 +37,7 @@ class LineReaderTest : public DirectoryTest {
 
 using Strings = std::vector<std::string>;
 
-TEST_F(LineReaderTest, TakesOffLineEndsAndByteOrderMark) {
+TEST_F(LineReaderTest, RemovesLineBreaksAndByteOrderMark) {
   EXPECT_EQ(Lines("\xEF\xBB\xBFid\r\na\n\nlast"), (Strings{"id", "a", "", "last"}));
   EXPECT_EQ(Lines("a\n\xEF\xBB\xBF b\n"), (Strings{"a", "\xEF\xBB\xBF b"}));
   EXPECT_EQ(Lines(""), Strings{});
@@ -68,7 +68,7 @@ TEST_F(LineReaderTest, TruncatedGzipIsReported) {
   EXPECT_NE(reader.status().message().find("file.gz"), std::string::npos);
 }
 
-TEST_F(LineReaderTest, FileThatWasCutOffHasNoLineEndAtItsEnd) {
+TEST_F(LineReaderTest, TruncatedFileHasNoLineBreakAtItsEnd) {
   const auto end_of = [&](const std::string& content, bool malformed) {
     auto reader = LineReader::Open(Write("file", content)).value();
     while (reader.Next()) {
@@ -96,7 +96,7 @@ TEST_F(LineReaderTest, EndlessLineIsReportedWithItsNumber) {
   EXPECT_NE(reader.status().message().find("line 2"), std::string::npos);
 }
 
-TEST_F(LineReaderTest, MissingFileAndDirectoryAreTold) {
+TEST_F(LineReaderTest, MissingFileAndDirectoryAreErrors) {
   EXPECT_EQ(LineReader::Open(directory_ / "none").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(LineReader::Open(directory_).status().code(), StatusCode::kInvalidArgument);
 }

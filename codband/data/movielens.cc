@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "codband/base/text.h"
 #include "codband/data/data_set.h"
 #include "codband/data/text.h"
 
@@ -16,12 +17,10 @@ constexpr double kMostStars = 5;
 std::vector<std::string> SplitGenres(std::string_view text) {
   std::vector<std::string> genres;
   if (text.empty() || text == "(no genres listed)") return genres;
-  while (true) {
-    const std::size_t end = text.find('|');
-    genres.push_back(ToUtf8(text.substr(0, end)));
-    if (end == text.npos) return genres;
-    text.remove_prefix(end + 1);
-  }
+  std::vector<std::string_view> parts;
+  SplitText(text, "|", parts);
+  for (const std::string_view part : parts) genres.push_back(ToUtf8(part));
+  return genres;
 }
 
 }  // namespace

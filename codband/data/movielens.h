@@ -30,9 +30,9 @@ struct MovieTag {
   std::string tag;  // UTF-8
 };
 
-// The files of a MovieLens data set: CSV (20M, 25M, 32M, latest) or with "::" between fields (1M,
-// 10M). One row after the other, so that the memory does not grow with the files; rows that are not
-// what they should be are left out and counted. A handler may reject a row. Not thread-safe.
+// Streams the files of a MovieLens data set: CSV (20M, 25M, 32M, latest) or with "::" between
+// fields (1M, 10M). Memory does not grow with the files. Malformed rows are skipped and counted; a
+// handler may reject a row. Not thread-safe.
 class MovieLensReader {
  public:
   // kNotFound says which file is missing.

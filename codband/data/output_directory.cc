@@ -24,7 +24,7 @@ std::filesystem::path ParentOf(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-// Whether what is there may be replaced.
+// Whether an existing directory may be replaced.
 Status CheckExisting(const std::filesystem::path& path, bool overwrite,
                      const std::vector<std::string>& known_files) {
   std::error_code error;
@@ -119,7 +119,7 @@ OutputDirectory::OutputDirectory(OutputDirectory&& other) noexcept
 OutputDirectory::~OutputDirectory() {
   std::error_code ignored;
   if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
-  // Those that hold something by now, such as the result, stay.
+  // Parents that are not empty, because they hold the result for instance, stay.
   for (const std::filesystem::path& directory : made_) std::filesystem::remove(directory, ignored);
 }
 
@@ -132,13 +132,13 @@ Result<OutputFile> OutputDirectory::Open(const std::string& name) const {
 
 Status OutputDirectory::Commit() {
   CODBAND_RETURN_IF_ERROR(SyncDirectory(temporary_));
-  // Replaces an empty directory too.
+  // rename(2) replaces an empty directory too.
   if (::rename(temporary_.c_str(), path_.c_str()) == 0) {
     temporary_.clear();
     return SyncDirectory(ParentOf(path_));
   }
   if (errno != ENOTEMPTY && errno != EEXIST) return FromErrno("create", path_);
-  // Both change their names at once; the destructor then removes the old one.
+  // Swaps both atomically; the destructor then removes the old one.
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
     return FromErrno("replace", path_);
   }

@@ -12,7 +12,7 @@
 
 namespace codband::data {
 
-// A new file, written through a buffer. The first failure sticks; Close tells it. Not thread-safe.
+// A new file with buffered writes. The first error is kept and returned by Close. Not thread-safe.
 class OutputFile {
  public:
   OutputFile(OutputFile&& other) noexcept;
@@ -26,7 +26,7 @@ class OutputFile {
   }
   void Write(std::string_view text);
 
-  // Everything on the disk. kIoError has the path and the reason.
+  // Flushes and syncs (fsync). kIoError has the path and the reason.
   Status Close();
 
  private:
@@ -42,13 +42,13 @@ class OutputFile {
   Status status_;
 };
 
-// A directory that appears as a whole or not at all: files are written into one with a hidden name
-// beside it, which Commit renames, and which the destructor removes if there was no Commit, with
-// the directories above that were made for it. Not thread-safe.
+// A directory that is created atomically: files are written into a hidden sibling, which Commit
+// renames. Without Commit the destructor removes it, along with the parent directories that were
+// created for it. Not thread-safe.
 class OutputDirectory {
  public:
-  // The directory may exist if it is empty, or, to be replaced, if `overwrite` is set and it holds
-  // no other names than `known_files`. kInvalidArgument otherwise, kIoError if the system refuses.
+  // The directory may exist if it is empty. With `overwrite` it is replaced if it holds nothing but
+  // `known_files`. kInvalidArgument otherwise, kIoError if the system refuses.
   static Result<OutputDirectory> Create(std::filesystem::path path, bool overwrite,
                                         const std::vector<std::string>& known_files);
 
@@ -67,8 +67,8 @@ class OutputDirectory {
       : path_(std::move(path)), temporary_(std::move(temporary)), made_(std::move(made)) {}
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;          // empty once it is gone
-  std::vector<std::filesystem::path> made_;  // above it, the innermost first
+  std::filesystem::path temporary_;          // empty once it is renamed
+  std::vector<std::filesystem::path> made_;  // parents created for it, the innermost first
 };
 
 }  // namespace codband::data

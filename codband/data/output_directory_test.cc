@@ -26,7 +26,7 @@ class OutputDirectoryTest : public DirectoryTest {
   }
 };
 
-TEST_F(OutputDirectoryTest, AppearsAsAWholeOnCommit) {
+TEST_F(OutputDirectoryTest, AppearsAtomicallyOnCommit) {
   {
     auto out = Create();
     auto file = out.value().Open("a");
@@ -77,7 +77,7 @@ TEST_F(OutputDirectoryTest, DirectoryWithOtherFilesIsNeverReplaced) {
   EXPECT_EQ(ReadFile(directory_ / "out" / "thesis.tex").value(), "years of work");
 }
 
-TEST_F(OutputDirectoryTest, NamesThatCannotBeAreRefused) {
+TEST_F(OutputDirectoryTest, InvalidNamesAreRefused) {
   Write("file", "x");
   EXPECT_EQ(OutputDirectory::Create("", false, {}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(OutputDirectory::Create("..", true, {}).status().code(), StatusCode::kInvalidArgument);

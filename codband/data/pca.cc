@@ -17,7 +17,7 @@ double Dot(std::span<const double> x, std::span<const double> y) {
   return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
 }
 
-// A − 1 meanᵀ, never written out.
+// A − 1 meanᵀ, never formed explicitly.
 class Centred {
  public:
   explicit Centred(const SparseMatrix& matrix) : matrix_(matrix), mean_(matrix.cols) {

@@ -7,7 +7,7 @@
 
 namespace codband::data {
 
-// A matrix of which only the entries that are not zero are kept, row after row. Plain data.
+// A sparse matrix in compressed row storage (CSR). Plain data.
 struct SparseMatrix {
   std::size_t cols = 0;
   std::vector<std::size_t> row_begin = {
@@ -28,10 +28,10 @@ struct SparseMatrix {
     std::uint32_t column;
     double value;
   };
-  // Entries in any order; values of the same place are added. Precondition: all within the size.
+  // Entries in any order; duplicates are summed. Precondition: all are within the size.
   static SparseMatrix FromEntries(std::size_t rows, std::size_t cols, std::vector<Entry> entries);
 
-  // y = A x, and y = Aᵀ x. Preconditions: as many numbers as columns and rows.
+  // y = A x, and y = Aᵀ x. Precondition: the sizes match.
   void Multiply(std::span<const double> x, std::span<double> y) const;
   void MultiplyTransposed(std::span<const double> x, std::span<double> y) const;
 };

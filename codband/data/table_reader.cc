@@ -7,15 +7,16 @@
 #include <deque>
 #include <utility>
 
+#include "codband/base/csv.h"
 #include "codband/base/excerpt.h"
+#include "codband/base/text.h"
 #include "codband/data/line_reader.h"
-#include "codband/data/text.h"
 
 namespace codband::data {
 namespace {
 
 constexpr std::size_t kRowsBetweenReports = 16384;
-// A quoted field with more line breaks than this is one whose closing quote is missing.
+// A quoted field with more line breaks than this has lost its closing quote.
 constexpr std::size_t kMaxRecordLines = 100;
 
 // Turns the lines of a file into fields.
@@ -24,20 +25,20 @@ class RowSource {
   RowSource(LineReader reader, const TableFormat& format)
       : reader_(std::move(reader)), format_(format) {}
 
-  // Moves on to the next row; false at the end or when the file cannot be read on.
+  // Moves on to the next row; false at the end or on a read error.
   bool Next() {
     problem_.clear();
     if (!NextLine()) return false;
     line_number_ = number_;
     switch (format_.separator) {
       case Separator::kTab:
-        Split(line_, "\t");
+        SplitText(line_, "\t", fields_);
         break;
       case Separator::kComma:
         SplitCsv();
         break;
       case Separator::kDoubleColon:
-        Split(line_, "::");
+        SplitText(line_, "::", fields_);
         JoinText();
         break;
     }
@@ -56,7 +57,7 @@ class RowSource {
     std::size_t number;
   };
 
-  // Into line_ and number_. Lines that a broken quotation swallowed come again first.
+  // Into line_ and number_. Lines that an unclosed quote has consumed are read again first.
   bool NextLine() {
     if (!pending_.empty()) {
       pending_line_ = std::move(pending_.front());
@@ -71,18 +72,7 @@ class RowSource {
     return true;
   }
 
-  void Split(std::string_view text, std::string_view separator) {
-    fields_.clear();
-    std::size_t end = text.find(separator);
-    while (end != text.npos) {
-      fields_.push_back(text.substr(0, end));
-      text.remove_prefix(end + separator.size());
-      end = text.find(separator);
-    }
-    fields_.push_back(text);
-  }
-
-  // Fields that are too many are parts of the free text.
+  // Extra fields are part of the free text.
   void JoinText() {
     if (fields_.size() <= format_.columns.size()) return;
     const std::size_t surplus = fields_.size() - format_.columns.size();
@@ -93,65 +83,29 @@ class RowSource {
   }
 
   void SplitCsv() {
-    if (line_.find('"') == line_.npos) {
-      Split(line_, ",");
-      return;
-    }
-    record_ = line_;
+    record_.Begin(line_);
+    if (record_.open()) ReadOpenRecord();
+    problem_ = record_.problem();
+    if (problem_.empty()) fields_ = record_.fields();
+  }
+
+  // Continues a record that ends inside quotes.
+  void ReadOpenRecord() {
+    record_text_ = line_;
     std::vector<PendingLine> taken;
-    while (true) {
-      problem_ = ParseRecord();
-      if (problem_.empty() || !open_quote_) break;
-      if (taken.size() == kMaxRecordLines || record_.size() > kMaxLineBytes || !NextLine()) break;
+    while (record_.open() && taken.size() < kMaxRecordLines &&
+           record_text_.size() <= kMaxLineBytes && NextLine()) {
       taken.push_back({std::string(line_), number_});
-      record_ += '\n';
-      record_ += line_;
+      record_text_ += '\n';
+      record_text_ += line_;
+      record_.Continue("\n", line_);
     }
-    if (!problem_.empty() && open_quote_) {
+    if (record_.open()) {
       // Only the first line is lost.
       pending_.insert(pending_.begin(), std::make_move_iterator(taken.begin()),
                       std::make_move_iterator(taken.end()));
     }
-    line_ = record_;
-  }
-
-  // Splits record_ into fields_; what is wrong, or nothing. open_quote_: it ends within quotes.
-  std::string ParseRecord() {
-    open_quote_ = false;
-    unquoted_.clear();
-    fields_.clear();
-    std::size_t position = 0;
-    while (true) {
-      if (position < record_.size() && record_[position] == '"') {
-        std::string text;
-        ++position;
-        while (true) {
-          const std::size_t quote = record_.find('"', position);
-          if (quote == record_.npos) {
-            open_quote_ = true;
-            return "a quote that is never closed";
-          }
-          text.append(record_, position, quote - position);
-          position = quote + 1;
-          if (position == record_.size() || record_[position] != '"') break;
-          text += '"';
-          ++position;
-        }
-        if (position < record_.size() && record_[position] != ',') {
-          return "text after a closing quote";
-        }
-        fields_.push_back(unquoted_.emplace_back(std::move(text)));
-      } else {
-        const std::size_t end = std::min(record_.find(',', position), record_.size());
-        fields_.push_back(std::string_view(record_).substr(position, end - position));
-        if (fields_.back().find('"') != std::string_view::npos) {
-          return "a quote within a field that does not begin with one";
-        }
-        position = end;
-      }
-      if (position == record_.size()) return {};
-      ++position;
-    }
+    line_ = record_text_;
   }
 
   LineReader reader_;
@@ -163,9 +117,8 @@ class RowSource {
   std::size_t line_number_ = 0;  // where the current row begins
   std::vector<std::string_view> fields_;
   std::string problem_;
-  std::string record_;                // of CSV, with its line breaks
-  std::deque<std::string> unquoted_;  // fields of record_ that were quoted; never moves its items
-  bool open_quote_ = false;
+  CsvRecord record_{CsvQuotes::kStrict};
+  std::string record_text_;  // of a record of several lines
 };
 
 std::string_view SeparatorText(Separator separator) {

@@ -15,15 +15,15 @@
 
 namespace codband::data {
 
-// What was read of one file.
+// Rows of one file.
 struct FileLog {
   std::string name;
   std::size_t rows = 0;       // used
-  std::size_t malformed = 0;  // left out
+  std::size_t malformed = 0;  // skipped
 };
 
-// What was read, and which lines were left out because they are not what their file should hold.
-// Not thread-safe.
+// Counts the rows that were read and those that were skipped as malformed, by file. Not
+// thread-safe.
 class InputLog {
  public:
   static constexpr std::size_t kExamples = 5;
@@ -31,13 +31,13 @@ class InputLog {
   // In strict mode the first malformed line is an error.
   explicit InputLog(bool strict = false) : strict_(strict) {}
 
-  // What follows concerns this file; a file that is read twice counts once.
+  // Starts counting for this file; a file that is read twice is counted once.
   void BeginFile(const std::filesystem::path& path);
   void AddRow() { ++files_[current_].rows; }
   // kInvalidArgument in strict mode.
   Status AddMalformed(std::size_t line, std::string_view why);
-  // kInvalidArgument unless more rows of the current file were used than left out. A file without
-  // any row passes if it may be empty.
+  // kInvalidArgument unless more rows of the current file were used than skipped. A file without
+  // rows passes if it may be empty.
   Status EndFile(std::string_view expected, bool may_be_empty = false) const;
 
   const std::vector<FileLog>& files() const { return files_; }
@@ -55,8 +55,8 @@ class InputLog {
 
 enum class Separator {
   kTab,
-  kComma,        // CSV after RFC 4180: quoted fields may hold commas, quotes ("") and line breaks
-  kDoubleColon,  // "::" of MovieLens; text_column takes what would be too many fields
+  kComma,        // CSV (RFC 4180)
+  kDoubleColon,  // "::" of MovieLens; extra separators belong to text_column
 };
 
 struct TableFormat {
@@ -74,7 +74,7 @@ class TableRow {
 
   std::string_view operator[](std::size_t column) const { return fields_[column]; }
 
-  // The field as a number. If it is none the row is rejected and the value 0.
+  // The field as a number. If it is not one, the row is rejected and the result is 0.
   template <typename T>
   T Number(std::size_t column) {
     const auto value = ParseNumber<T>(fields_[column]);
@@ -82,7 +82,7 @@ class TableRow {
     return value.value_or(T{});
   }
 
-  // The row will be counted as malformed. The first reason stays.
+  // Marks the row as malformed. The first reason is kept.
   void Reject(std::string why);
   void RejectField(std::size_t column, std::string_view expected);
 
@@ -97,11 +97,11 @@ class TableRow {
 
 using RowHandler = std::function<void(TableRow& row)>;
 
-// Hands every row to `handle`, which may reject it: rejected rows, and lines that are no row of as
-// many fields as there are columns, are left out and counted in the log; empty lines are passed
-// over. The memory does not grow with the file. kInvalidArgument with the path if the header is not
-// the expected one, if rows are malformed and the log is strict, or if there are not more good rows
-// than malformed ones (none of either is allowed with `may_be_empty`).
+// Passes every row to `handle`, which may reject it. Rejected rows, and lines with the wrong number
+// of fields, are skipped and counted in the log; empty lines are ignored. Memory does not grow with
+// the file. kInvalidArgument with the path if the header is not the expected one, if a row is
+// malformed and the log is strict, or unless there are more good rows than malformed ones (none of
+// either is allowed with `may_be_empty`).
 Status ReadTable(const std::filesystem::path& path, const TableFormat& format, InputLog& log,
                  const WorkPart& part, const RowHandler& handle, bool may_be_empty = false);
 

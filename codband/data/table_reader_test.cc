@@ -54,7 +54,7 @@ TEST_F(TableReaderTest, UnclosedQuoteLosesOneLineOnly) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(rows_, (Rows{{"2", "b"}, {"3", "c"}, {"4", "d"}}));
   ASSERT_EQ(log_.examples().size(), 1U);
-  EXPECT_EQ(log_.examples().front(), "table:2: a quote that is never closed");
+  EXPECT_EQ(log_.examples().front(), "table:2: a quoted field is never closed, expected '\"'");
 }
 
 TEST_F(TableReaderTest, StrayQuotesAreMalformed) {
@@ -118,7 +118,7 @@ TEST_F(TableReaderTest, FileReadTwiceCountsOnce) {
   EXPECT_EQ(log.examples().size(), 1U);
 }
 
-TEST_F(TableReaderTest, StopsWhenTheCallerWantsTo) {
+TEST_F(TableReaderTest, StopsWhenTheCallerCancels) {
   const auto path = Write("table", "id\tname\n1\ta\n");
   InputLog log;
   const WorkHooks hooks{.stopped = [] { return true; }};

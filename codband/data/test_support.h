@@ -14,7 +14,7 @@
 
 namespace codband::data {
 
-// A test with a directory of its own, gone after it.
+// A test with a temporary directory of its own.
 class DirectoryTest : public testing::Test {
  protected:
   DirectoryTest() {

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "codband/base/check.h"
+#include "codband/base/text.h"
 
 namespace codband::data {
 namespace {
@@ -40,7 +41,7 @@ std::vector<utf8proc_int32_t> Fold(std::string_view text) {
   const auto options =
       static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD);
   const utf8proc_ssize_t needed = utf8proc_decompose(bytes, size, nullptr, 0, options);
-  CODBAND_CHECK(needed >= 0);  // it is UTF-8
+  CODBAND_CHECK(needed >= 0);  // the text is UTF-8
   std::vector<utf8proc_int32_t> points(static_cast<std::size_t>(needed) + 1);
   utf8proc_decompose(bytes, size, points.data(), needed, options);
   const utf8proc_ssize_t length = utf8proc_normalize_utf32(points.data(), needed, options);
@@ -93,19 +94,6 @@ class EnglishStemmer {
   };
   std::unique_ptr<sb_stemmer, Deleter> stemmer_;
 };
-
-bool IsUtf8(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  auto left = static_cast<utf8proc_ssize_t>(text.size());
-  while (left > 0) {
-    utf8proc_int32_t point = 0;
-    const utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &point);
-    if (length <= 0) return false;
-    bytes += length;
-    left -= length;
-  }
-  return true;
-}
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-TEST(TextTest, Utf8IsToldFromLatin1) {
+TEST(TextTest, Latin1IsDecodedWhereTextIsNotUtf8) {
   EXPECT_EQ(ToUtf8("Amélie 日本"), "Amélie 日本");
   EXPECT_EQ(ToUtf8(""), "");
   EXPECT_EQ(ToUtf8("Am\xE9lie"), "Amélie");
@@ -41,7 +41,7 @@ TEST(TextTest, WordsAreRunsOfLettersAndDigitsOfAnyScript) {
   EXPECT_EQ(Tokenise(""), Strings{});
 }
 
-TEST(TextTest, StopWordsAndSingleLettersAreLeftOutButNotNumbers) {
+TEST(TextTest, StopWordsAndSingleLettersAreDroppedButNotNumbers) {
   EXPECT_EQ(Tokenise("The Return of the King x 7"), (Strings{"return", "king", "7"}));
   EXPECT_EQ(Tokenise("The Return of x", {.stop_words = false, .min_characters = 1}),
             (Strings{"the", "return", "of", "x"}));
@@ -49,7 +49,7 @@ TEST(TextTest, StopWordsAndSingleLettersAreLeftOutButNotNumbers) {
   EXPECT_FALSE(IsStopWord("king"));
 }
 
-TEST(TextTest, StemsAreSnowballs) {
+TEST(TextTest, StemmingIsSnowball) {
   EXPECT_EQ(Tokenise("running cats fairly generously", {.stemming = Stemming::kEnglish}),
             (Strings{"run", "cat", "fair", "generous"}));
 }

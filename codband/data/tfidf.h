@@ -8,15 +8,14 @@ namespace codband::data {
 
 struct TfIdfOptions {
   bool log_tf = false;            // 1 + ln(count) instead of the count
-  std::size_t min_documents = 1;  // terms that fewer documents have are left out
+  std::size_t min_documents = 1;  // terms in fewer documents are dropped
 };
 
-// Weighs terms: a document is a row, a term a column, an entry how often the term is in the
-// document
-// (> 0). The weight is tf · idf, with tf the count (or 1 + ln(count)) and the smoothed idf
+// TF-IDF weights: a document is a row, a term a column, an entry (> 0) the count of the term in the
+// document. The weight is tf · idf, with tf the count (or 1 + ln(count)) and the smoothed idf
 //   ln((1 + documents) / (1 + documents with the term)) + 1,
-// then every row is scaled to norm 1; a row without terms stays zero. Terms that are left out keep
-// their column, empty.
+// then every row is scaled to norm 1; a row without terms stays zero. Dropped terms keep an empty
+// column.
 SparseMatrix TfIdf(const SparseMatrix& counts, const TfIdfOptions& options = {});
 
 }  // namespace codband::data

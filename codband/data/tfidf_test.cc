@@ -14,7 +14,7 @@ SparseMatrix Counts() {
   return SparseMatrix::FromEntries(3, 3, {{0, 0, 1}, {0, 1, 1}, {0, 0, 1}, {1, 2, 1}, {1, 0, 1}});
 }
 
-TEST(SparseMatrixTest, EntriesOfOnePlaceAreAdded) {
+TEST(SparseMatrixTest, DuplicateEntriesAreSummed) {
   Eigen::Matrix3d expected;
   expected << 2, 1, 0, 1, 0, 1, 0, 0, 0;
   EXPECT_EQ(DenseOf(Counts()), expected);
@@ -50,7 +50,7 @@ TEST(TfIdfTest, LogarithmOfTheCount) {
   EXPECT_NEAR(weights(0, 0) / weights(0, 1), (1 + std::log(2.0)) * common / rare, 1e-15);
 }
 
-TEST(TfIdfTest, RareTermsAreLeftOut) {
+TEST(TfIdfTest, RareTermsAreDropped) {
   const Eigen::MatrixXd weights = DenseOf(TfIdf(Counts(), {.min_documents = 2}));
   Eigen::Matrix3d expected;
   expected << 1, 0, 0, 1, 0, 0, 0, 0, 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kFilePrefix = "ydata-fp-td-clicks-v1_0.";
 constexpr std::size_t kLinesBetweenReports = 1024;
 
-// Takes the next word off the text; empty at its end.
+// Removes the next word from the text; empty at its end.
 std::string_view TakeWord(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   const std::string_view word = text.substr(0, text.find(' '));
@@ -26,7 +26,7 @@ std::string_view TakeWord(std::string_view& text) {
   return word;
 }
 
-// Takes "2:0.1 3:0.2 ... 1:1" off the text, up to the next '|'.
+// Removes "2:0.1 3:0.2 ... 1:1" from the text, up to the next '|'.
 std::string TakeFeatures(std::string_view& text, YahooFeatures& features) {
   std::array<bool, kYahooFeatures> seen{};
   while (true) {
@@ -104,7 +104,7 @@ Result<std::vector<std::filesystem::path>> FindYahooFiles(const std::filesystem:
     return Status::IoError(fmt::format("cannot list {}: {}", in.string(), error.message()));
   if (files.empty()) return MissingFile(DataSet::kYahoo, in, "ydata-fp-td-clicks-v1_0.20090501.gz");
   std::ranges::sort(files);
-  // A day that is there both packed and unpacked counts once.
+  // A day that exists both compressed and uncompressed counts once.
   const auto day = [](const std::filesystem::path& path) {
     return path.filename().string().substr(kFilePrefix.size(), 8);
   };

@@ -37,16 +37,16 @@ struct YahooVisit {
 
 // Reads a line such as
 //   1241160900 109513 0 |user 2:0.000012 3:0 4:0.000006 5:0.000023 6:0.999958 1:1 |109498 2:0.3 ...
-// into `visit`. What is wrong with it, or nothing: every feature is there once, finite, and the
-// displayed article is in the pool, which names each article once.
+// into `visit`. Returns what is wrong with it, or nothing. Every feature must be present once and
+// finite, and the pool must contain the displayed article, and each article once.
 std::string ParseYahooVisit(std::string_view line, YahooVisit& visit);
 
-// The log's files in `in`, by day: ydata-fp-td-clicks-v1_0.20090501 and so on, packed (.gz) or not.
-// kNotFound if there is none.
+// The files of the log in `in`, by day: ydata-fp-td-clicks-v1_0.20090501 and so on, compressed
+// (.gz) or not. kNotFound if there are none.
 Result<std::vector<std::filesystem::path>> FindYahooFiles(const std::filesystem::path& in);
 
-// Hands every visit to `handle`, until it returns false. Malformed lines are left out and counted.
-// The memory does not grow with the files.
+// Passes every visit to `handle`, until it returns false. Malformed lines are skipped and counted.
+// Memory does not grow with the files.
 Status ReadYahooVisits(const std::vector<std::filesystem::path>& files, InputLog& log,
                        const WorkPart& part, const std::function<bool(const YahooVisit&)>& handle);
 

@@ -10,15 +10,14 @@
 namespace codband::engine {
 namespace {
 
-constexpr std::size_t kLongestName = 256;
 constexpr std::size_t kMostTags = 1000;
 
 }  // namespace
 
 Status CheckId(std::string_view field, std::string_view id) {
-  if (id.empty() || id.size() > kLongestName) {
+  if (id.empty() || id.size() > kMaxIdBytes) {
     return Status::InvalidArgument(
-        fmt::format("{}: has {} bytes, expected 1 to {}", field, id.size(), kLongestName));
+        fmt::format("{}: has {} bytes, expected 1 to {}", field, id.size(), kMaxIdBytes));
   }
   return {};
 }

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "codband/features/hashed_features.h"
 
 namespace codband::engine {
+
+inline constexpr std::size_t kMaxIdBytes = 256;  // of users, events, items and tags
 
 // Something that can be recommended.
 struct Item {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "codband/base/csv.h"
 #include "codband/base/parse.h"
-#include "codband/eval/csv_rows.h"
+#include "codband/base/text.h"
+#include "codband/base/time.h"
 #include "codband/eval/log_reader.h"
 
 namespace codband::eval {
@@ -31,7 +34,7 @@ Status WrongAt(const CsvRows& rows, std::string_view problem) {
 // The actions, in their order, with their features of the items file.
 struct Catalogue {
   std::vector<std::string> actions;
-  std::map<std::string, std::uint32_t> places;
+  std::map<std::string, std::uint32_t, std::less<>> places;
   std::size_t dim = 0;
   std::vector<double> features;  // actions × dim
 };
@@ -67,12 +70,12 @@ Result<Catalogue> ReadItems(const CsvLogOptions& options) {
   Catalogue catalogue;
   while (rows.value().Next()) {
     if (!rows.value().problem().empty()) return WrongAt(rows.value(), rows.value().problem());
-    const std::string& action = rows.value().field(id.value());
+    const std::string_view action = rows.value().field(id.value());
     if (!catalogue.places.emplace(action, catalogue.actions.size()).second) {
       return WrongAt(rows.value(), Wrong(name, action, "each action once"));
     }
-    catalogue.actions.push_back(action);
-    for (std::size_t c = 0; c < width; ++c) cells[c].push_back(rows.value().field(c));
+    catalogue.actions.emplace_back(action);
+    for (std::size_t c = 0; c < width; ++c) cells[c].emplace_back(rows.value().field(c));
   }
   if (catalogue.actions.empty()) {
     return Status::InvalidArgument(
@@ -99,7 +102,7 @@ Result<Catalogue> CollectActions(const std::vector<std::string>& files,
     const auto column = rows.value().Column("--action-column", options.action);
     if (!column.ok()) return column.status();
     while (rows.value().Next()) {
-      if (rows.value().problem().empty()) found.insert(rows.value().field(column.value()));
+      if (rows.value().problem().empty()) found.emplace(rows.value().field(column.value()));
     }
   }
   Catalogue catalogue;
@@ -127,14 +130,14 @@ Result<Columns> FindColumns(const CsvRows& rows, const CsvLogOptions& options,
                             const Catalogue& catalogue) {
   Columns columns;
   Status status;
-  const auto find = [&](std::string_view flag, const std::string& name) {
+  const auto find = [&](std::string_view flag, std::string_view name) {
     const auto found = rows.Column(flag, name);
     if (!found.ok() && status.ok()) status = found.status();
     return found.ok() ? found.value() : 0;
   };
   const auto find_all = [&](std::string_view flag, const std::string& list) {
     std::vector<std::size_t> found;
-    for (const std::string& name : SplitNames(list)) found.push_back(find(flag, name));
+    for (const std::string_view name : SplitList(list)) found.push_back(find(flag, name));
     return found;
   };
   columns.action = find("--action-column", options.action);
@@ -160,7 +163,7 @@ class RowReader {
   RowReader(const Catalogue& catalogue, const CsvLogOptions& options)
       : catalogue_(catalogue),
         per_action_(options.action_prefix.empty() ? 0 : 1),
-        context_(SplitNames(options.context).size()),
+        context_(SplitList(options.context).size()),
         // One-hot by action if there are no other features.
         identity_(catalogue.dim + per_action_ + context_ == 0) {
     actions_.resize(catalogue.actions.size());
@@ -176,13 +179,13 @@ class RowReader {
   // Adds the row to the log, or says what is wrong with it.
   std::string Read(const CsvRows& rows, const Columns& columns, LoggedDecisions& log) {
     LoggedEvent event;
-    const std::string& action = rows.field(columns.action);
+    const std::string_view action = rows.field(columns.action);
     const auto place = catalogue_.places.find(action);
     if (place == catalogue_.places.end()) {
       return Wrong(Name(rows, columns.action), action, "an action of the items file");
     }
     event.chosen = place->second;
-    const std::string& propensity = rows.field(columns.propensity);
+    const std::string_view propensity = rows.field(columns.propensity);
     event.propensity = ParseNumber<double>(propensity).value_or(0);
     if (!(event.propensity > 0 && event.propensity <= 1)) {
       return Wrong(Name(rows, columns.propensity), propensity, "a number above 0 and at most 1");
@@ -200,7 +203,7 @@ class RowReader {
     }
     if (const std::string problem = FillFeatures(rows, columns); !problem.empty()) return problem;
     std::string user;
-    for (const std::size_t column : columns.user) user += rows.field(column) + "|";
+    for (const std::size_t column : columns.user) user.append(rows.field(column)) += '|';
     event.user = log.users.Add(user);
     if (columns.group) event.group = log.groups.Add(rows.field(*columns.group));
     return log.Add(event, {.actions = actions_, .features = features_}).message();
@@ -303,12 +306,12 @@ Result<ChanceTable> ReadChances(const std::string& file) {
   ChanceTable table;
   while (rows.Next()) {
     if (!rows.problem().empty()) return WrongAt(rows, rows.problem());
-    const std::string& text = rows.field(probability.value());
+    const std::string_view text = rows.field(probability.value());
     const auto chance = FiniteNumber(text);
     if (!chance || *chance < 0) {
       return WrongAt(rows, Wrong("probability", text, "a number from 0 on"));
     }
-    const std::string& name = rows.field(action.value());
+    const std::string_view name = rows.field(action.value());
     if (!table.emplace(std::pair(group ? rows.field(*group) : "", name), *chance).second) {
       return WrongAt(rows, Wrong("action", name, "each action once in a group"));
     }

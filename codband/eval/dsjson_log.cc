@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "codband/base/file.h"
+#include "codband/base/lines.h"
 #include "codband/base/parse.h"
+#include "codband/base/time.h"
 #include "codband/eval/log_reader.h"
 #include "codband/features/hashed_features.h"
 
@@ -271,11 +273,10 @@ Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCoun
                  std::vector<ParsedLine>& lines) {
   const auto text = ReadFile(file);
   if (!text.ok()) return text.status();
-  std::string_view rest = text.value();
-  for (std::size_t number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  TextLines text_lines(text.value());
+  while (text_lines.Next()) {
+    const std::string_view line = text_lines.line();
+    const std::size_t number = text_lines.number();
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     counter.Line();
     auto parsed = ParseLine(line, options);

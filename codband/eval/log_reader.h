@@ -98,15 +98,7 @@ class LineCounter {
   LogSummary summary_;
 };
 
-// A text that a terminal can show: control characters become spaces, what is not UTF-8 becomes
-// U+FFFD, and what goes beyond `columns` is cut.
-std::string PrintableText(std::string_view text, int columns = 300);
-
 // The files, directories replaced by their decisions-*.json. kNotFound names what is missing.
 Result<std::vector<std::string>> FindFiles(const LogSource& source);
-
-// Milliseconds since 1970 of "2021-07-29T10:00:00.9990000Z", "2019-11-24 00:03:13.44+09:00" (no
-// zone: UTC), or of a number: seconds, or milliseconds from 1e11 on.
-std::optional<std::int64_t> ParseTime(std::string_view text);
 
 }  // namespace codband::eval

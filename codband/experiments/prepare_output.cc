@@ -46,7 +46,7 @@ std::string MetaJson(data::DataSet set, const replay::PrepareOptions& options,
 }
 
 std::string PrepareSummary(const replay::PreparedStream& stream, const std::string& out) {
-  const auto grouped = [](std::size_t value) { return GroupThousands(fmt::format("{}", value)); };
+  const auto grouped = [](std::size_t value) { return GroupThousands(value); };
   std::string text = fmt::format("Wrote {}\nEvents: {} of {}, users: {}, items: {}, features: {}",
                                  out, grouped(stream.events), grouped(stream.possible_events),
                                  grouped(stream.users), grouped(stream.items), stream.dim);

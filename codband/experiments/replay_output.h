@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "codband/replay/replay.h"
-#include "codband/replay/stream_notes.h"
+#include "codband/replay/play.h"
+#include "codband/replay/recorded_stream.h"
+#include "codband/replay/top_tags.h"
 #include "codband/report/table.h"
 #include "codband/sim/summary.h"
 

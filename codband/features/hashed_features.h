@@ -15,12 +15,12 @@ struct NamedFeature {
   friend bool operator==(const NamedFeature&, const NamedFeature&) = default;
 };
 
-// Adds named features to `out` (d numbers): the 64-bit XXH3 hash h of the name says where (h mod d)
-// and with which sign (+ if the top bit is 0), so that collisions cancel on average. The same on
-// every machine.
+// Feature hashing: adds named features to `out` (d numbers). The 64-bit XXH3 hash h of the name
+// gives the index (h mod d) and the sign (+ if the top bit is 0), so that collisions cancel on
+// average. The same on every machine.
 void HashFeatures(std::span<const NamedFeature> named, std::span<double> out);
 
-// Where a name goes.
+// Index and sign of a name.
 struct HashedPlace {
   std::size_t index;
   double sign;

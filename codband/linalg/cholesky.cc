@@ -15,21 +15,21 @@
 namespace codband::linalg {
 namespace {
 
-// A downdate divides errors by 1 - xᵀA⁻¹x; below this, fewer than ten good digits would be left.
+// A downdate divides errors by 1 - xᵀA⁻¹x; below this, fewer than ten accurate digits would remain.
 constexpr double kDowndateGuard = 1e-6;
 
 using StackVector = std::array<double, kMaxDimension>;
 
-// Σ v[i]², one after the other: the same order in the scalar and in the four-lane kernel.
+// Σ v[i]², sequentially: the same order in the scalar and in the four-lane kernel.
 double SumOfSquares(std::span<const double> v) {
   double sum = 0;
   for (const double value : v) sum += value * value;
   return sum;
 }
 
-// Several right-hand sides at a time, in `kWide` times four lanes, and `count` columns of the
-// factor at a time: each entry is loaded and stored once for all of them, and the columns are taken
-// out of it in their order.
+// Blocked substitution: several right-hand sides at a time, in `kWide` times four lanes, and
+// `count` columns of the factor at a time. Each entry is loaded and stored once for all of them,
+// and the columns are subtracted in order.
 constexpr std::size_t kWide = 2;
 
 template <std::size_t count>
@@ -59,8 +59,8 @@ inline __attribute__((always_inline)) void SolveColumns(const double* lower,
   }
 }
 
-// Takes L_ij x_i for all i > j out of x_j, for `count` lanes of right-hand sides; `stride` lanes
-// are in a row.
+// Subtracts L_ij x_i for all i > j from x_j, for `count` lanes of right-hand sides; a row has
+// `stride` lanes.
 template <std::size_t count>
 inline __attribute__((always_inline)) void SubtractRows(const double* column, std::size_t d,
                                                         std::size_t j, std::size_t stride,
@@ -134,8 +134,8 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::Update(std::span<const double> x) {
 
 CODBAND_VECTOR_CLONES bool CholeskyFactor::Downdate(std::span<const double> x) {
   CODBAND_DCHECK(x.size() == dim());
-  // The rotations that turn (p, sqrt(1 - pᵀp)), p = L⁻¹x, into a unit vector also take x out of L
-  // (Golub & Van Loan, §6.5.4); unlike hyperbolic rotations they do not amplify rounding.
+  // The rotations that turn (p, sqrt(1 - pᵀp)), p = L⁻¹x, into a unit vector also downdate L by x
+  // (Golub & Van Loan, §6.5.4); unlike hyperbolic rotations they do not amplify rounding errors.
   StackVector p;
   std::copy(x.begin(), x.end(), p.begin());
   SolveLower({p.data(), dim()});
@@ -196,7 +196,7 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const dou
   for (std::size_t first = 0; first < out.size(); first += kTogether) {
     const std::size_t used = std::min(kTogether, out.size() - first);
     for (std::size_t lane = 0; lane < kTogether; ++lane) {
-      // Lanes without a row of their own repeat the last one.
+      // Unused lanes repeat the last row.
       const double* row = rows.data() + (first + std::min(lane, used - 1)) * d;
       for (std::size_t i = 0; i < d; ++i) buffer[i * kTogether + lane] = row[i];
     }

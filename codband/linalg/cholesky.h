@@ -9,11 +9,11 @@
 
 namespace codband::linalg {
 
-// The Cholesky factor L of a symmetric positive definite matrix A = L Lᵀ, kept current under
-// rank-one changes of A.
+// The Cholesky factor L of a symmetric positive definite matrix A = L Lᵀ, with rank-one updates and
+// downdates.
 //
-// Nothing but construction and copying allocates. Distinct objects may be used from distinct
-// threads; const functions of one object may run concurrently.
+// Only construction and copying allocate. Distinct objects may be used from distinct threads; const
+// functions of one object may run concurrently.
 class CholeskyFactor {
  public:
   // The factor of diagonal · I. Preconditions: 0 < dim ≤ kMaxDimension, diagonal > 0.
@@ -24,18 +24,18 @@ class CholeskyFactor {
   std::span<const double> packed() const { return lower_; }    // L
 
   // Factors diag(diagonal) + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
-  // outer products, so no pivot can be below its `diagonal` but for rounding (which is large where
-  // huge terms were added and taken out again); such a pivot is raised to it. Returns false if S is
-  // not finite; the factor then means nothing until the next successful call.
+  // outer products, so a pivot is below its `diagonal` only by rounding (which is large where huge
+  // terms were added and removed again); such a pivot is raised to it. Returns false if S is not
+  // finite; the factor is then undefined until the next successful call.
   [[nodiscard]] bool Factorize(std::span<const double> diagonal, double scale,
                                std::span<const double> S);
 
-  // A += x xᵀ by plane rotations, O(d²).
+  // Rank-one update A += x xᵀ by plane (Givens) rotations, O(d²).
   void Update(std::span<const double> x);
 
-  // A -= x xᵀ, O(d²). Returns false, and leaves the factor as it was, if the result would be so
-  // close to singular that fewer than ten good digits were left; the caller then rebuilds from
-  // sums.
+  // Rank-one downdate A -= x xᵀ, O(d²). Returns false, and leaves the factor unchanged, if the
+  // result would be so ill-conditioned that fewer than ten accurate digits remained; the caller
+  // then rebuilds from the sums.
   [[nodiscard]] bool Downdate(std::span<const double> x);
 
   void SolveLower(std::span<double> x) const;       // x ← L⁻¹ x
@@ -46,15 +46,15 @@ class CholeskyFactor {
   // xᵀ A⁻¹ x, O(d²).
   double InverseQuadratic(std::span<const double> x) const;
 
-  // The same for every row of a row-major matrix with d columns; out has one entry a row. The bits
-  // equal those of InverseQuadratic, several rows are done at a time.
+  // The same for every row of a row-major matrix with d columns; out has one entry per row. Results
+  // are bit-identical to InverseQuadratic; several rows are processed at a time.
   void InverseQuadratics(std::span<const double> rows, std::span<double> out) const;
 
   // A⁻¹, packed, O(d³).
   void Invert(std::span<double> packed) const;
 
   void Save(ByteWriter& out) const;
-  // Precondition: the factor was constructed with the dimension that was saved.
+  // Precondition: the factor was constructed with the saved dimension.
   void Load(ByteReader& in);
 
  private:

@@ -139,7 +139,7 @@ TEST(CholeskyFactorTest, FactorizeRaisesPivotsThatRoundingMadeTooSmall) {
   }
 }
 
-TEST(CholeskyFactorTest, LogDeterminantNeitherOverflowsNorVanishes) {
+TEST(CholeskyFactorTest, LogDeterminantNeitherOverflowsNorUnderflows) {
   EXPECT_NEAR(CholeskyFactor(1000, 1e12).log_determinant(), 1000 * std::log(1e12), 1e-6);
   EXPECT_NEAR(CholeskyFactor(1000, 1e-12).log_determinant(), -1000 * std::log(1e12), 1e-6);
 }

@@ -109,8 +109,8 @@ std::size_t GaussianPosterior::SavedBytes(std::size_t dim) {
 }
 
 void GaussianPosterior::Save(ByteWriter& out) const {
-  // The factor is saved although the sums determine it: rank-one changes and a rebuild differ in
-  // the last bits, and a restart must not.
+  // The factor is saved although the sums determine it: rank-one updates and a rebuild differ in
+  // the last bits, and a restart must be bit-identical.
   stats_.Save(out);
   factor_.Save(out);
   out.U64(changes_since_rebuild_);

@@ -13,23 +13,23 @@
 
 namespace codband::linalg {
 
-// What is known of the parameter θ of a linear model r = xᵀθ + noise, noise ~ N(0, σ²), from a set
+// The posterior of the parameter θ of a linear model r = xᵀθ + noise, noise ~ N(0, σ²), given a set
 // of observations and the prior θ ~ N(m, P⁻¹), P diagonal (linear_prior.h): the Gaussian with
 //   precision  Λ = P + S/σ²,   information  b = Pm + c/σ²,   mean  μ = Λ⁻¹b.
-// With P = λI, m = 0 and σ = 1 it is ridge regression: Λ = λI + S, μ the ridge estimate.
+// With P = λI, m = 0 and σ = 1 this is ridge regression: Λ = λI + S, μ the ridge estimate.
 //
-// Held as the sums (sufficient_stats.h), the Cholesky factor of Λ and μ, all kept current. The
-// sums are the truth; the factor follows by rank-one changes and is rebuilt from the sums when a
-// downdate would lose too many digits, and every kRebuildInterval changes, so that rounding cannot
-// pile up however long a model lives.
+// Stores the sufficient statistics (sufficient_stats.h), the Cholesky factor of Λ, and μ. The
+// statistics are authoritative; the factor follows by rank-one updates and is rebuilt from them
+// when a downdate would lose too many digits, and every kRebuildInterval changes, so that rounding
+// errors cannot accumulate however long a model lives.
 //
-// Nothing but construction and copying allocates. Const functions of one object may
-// run concurrently.
+// Only construction and copying allocate. Const functions of one object may run
+// concurrently.
 class GaussianPosterior {
  public:
   static constexpr std::uint64_t kRebuildInterval = 1 << 16;
 
-  // Nothing observed yet. Preconditions: 0 < dim ≤ kMaxDimension, the invariants of LinearPrior.
+  // The prior. Preconditions: 0 < dim ≤ kMaxDimension, the invariants of LinearPrior.
   explicit GaussianPosterior(const LinearPrior& prior);
   GaussianPosterior(std::size_t dim, double prior_precision, double noise_variance)
       : GaussianPosterior(LinearPrior::Isotropic(dim, prior_precision, noise_variance)) {}
@@ -44,39 +44,39 @@ class GaussianPosterior {
   double log_determinant() const { return factor_.log_determinant(); }  // ln|Λ|
   double explained() const { return explained_; }                       // bᵀΛ⁻¹b
 
-  // One observation more or less, O(d²). Preconditions: x.size() == dim(), all finite; for Remove,
-  // the observation is one of those added.
+  // Adds or removes one observation, O(d²). Preconditions: x.size() == dim(), all finite; for
+  // Remove, the observation was added before.
   void Add(std::span<const double> x, double r);
   void Remove(std::span<const double> x, double r);
 
-  // Many at once, O(d³). Precondition for Remove: they were added.
+  // A batch of observations, O(d³). Precondition for Remove: they were added before.
   void Add(const SufficientStats& data);
   void Remove(const SufficientStats& data);
 
-  // Back to the prior.
+  // Resets to the prior.
   void Clear();
 
-  // The same observations under another prior of the same dimension, O(d³).
+  // Keeps the observations and replaces the prior by one of the same dimension, O(d³).
   void SetPrior(const LinearPrior& prior);
 
-  // Corrects the sums by a difference as small as rounding, which the factor need not follow.
+  // Corrects the sums by a difference of the order of rounding, which the factor may ignore.
   void Correct(const SufficientStats& from, const SufficientStats& to) { stats_.Correct(from, to); }
 
-  // The variance of xᵀθ, xᵀΛ⁻¹x; the second form does every row of a row-major matrix.
+  // The variance of xᵀθ, xᵀΛ⁻¹x; the second overload takes every row of a row-major matrix.
   double Variance(std::span<const double> x) const { return factor_.InverseQuadratic(x); }
   void Variances(std::span<const double> rows, std::span<double> out) const {
     factor_.InverseQuadratics(rows, out);
   }
 
-  // θ ~ N(μ, scale² Λ⁻¹), O(d²). Takes d normals from the stream.
+  // Draws θ ~ N(μ, scale² Λ⁻¹), O(d²). Consumes d normals of the stream.
   void Sample(RandomStream& random, double scale, std::span<double> theta) const;
 
-  // How often a downdate had to be replaced by a rebuild.
+  // The number of downdates that were replaced by a rebuild.
   std::uint64_t guarded_downdates() const { return guarded_downdates_; }
 
   static std::size_t SavedBytes(std::size_t dim);
   void Save(ByteWriter& out) const;
-  // Precondition: constructed with the settings under which it was saved.
+  // Precondition: constructed with the same settings as the one that was saved.
   void Load(ByteReader& in);
 
  private:

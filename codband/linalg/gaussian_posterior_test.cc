@@ -34,7 +34,7 @@ TEST(GaussianPosteriorTest, OneDimensionEqualsTheClosedForm) {
   EXPECT_NEAR(posterior.explained(), 400.0 / 22, 1e-12);
 }
 
-RC_GTEST_PROP(GaussianPosteriorTest, AnyMixOfAddingAndRemovingEqualsTheDenseModel, ()) {
+RC_GTEST_PROP(GaussianPosteriorTest, AnySequenceOfAddAndRemoveEqualsTheDenseModel, ()) {
   const auto dim = *rc::gen::inRange<std::size_t>(1, 30);
   const auto seed = *rc::gen::arbitrary<std::uint32_t>();
   const double noise_variance = *rc::gen::element(0.01, 0.25, 1.0);
@@ -82,7 +82,7 @@ RC_GTEST_PROP(GaussianPosteriorTest, PriorWithDifferentPrecisionsAndAMeanEqualsT
   RC_ASSERT(std::abs(posterior.explained() - explained) < 1e-8 * (1 + explained));
 }
 
-RC_GTEST_PROP(GaussianPosteriorTest, AnotherPriorIsAsIfItHadAlwaysBeenThatOne, ()) {
+RC_GTEST_PROP(GaussianPosteriorTest, ReplacedPriorEqualsStartingWithIt, ()) {
   const auto dim = *rc::gen::inRange<std::size_t>(1, 30);
   const auto seed = *rc::gen::arbitrary<std::uint32_t>();
   const std::vector<Observation> all = RandomObservations(seed, 50, dim);
@@ -159,7 +159,7 @@ TEST(GaussianPosteriorTest, DrawsHaveThePosteriorsMeanAndCovariance) {
   EXPECT_LT(RelativeError(products / kDraws, kScale * kScale * dense.covariance()), 0.02);
 }
 
-TEST(GaussianPosteriorTest, SaveLoadIsBitIdenticalAndGoesOnAlike) {
+TEST(GaussianPosteriorTest, SaveLoadContinueIsBitIdentical) {
   constexpr std::size_t kDim = 7;
   const std::vector<Observation> data = RandomObservations(5, 60, kDim);
   GaussianPosterior original(kDim, 0.1, 0.01);
@@ -202,7 +202,7 @@ TEST(GaussianPosteriorTest, SaveLoadUnderALearnedPriorKeepsTheMean) {
   EXPECT_EQ(original.log_determinant(), restored.log_determinant());
 }
 
-TEST(GaussianPosteriorTest, PriorThatIsNoneIsRefused) {
+TEST(GaussianPosteriorTest, InvalidPriorIsRefused) {
   LinearPrior prior = RandomPrior(1, 2, 1);
   GaussianPosterior posterior(prior);
   prior.precision[1] = 0;

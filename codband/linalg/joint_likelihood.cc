@@ -12,11 +12,11 @@
 namespace codband::linalg {
 namespace {
 
-// Rows of a column at a time: as many sums as registers hold with room for the rest.
+// Rows of a column at a time: as many accumulators as fit into registers.
 constexpr std::size_t kRows = 6;
 
-// Of a factorisation that has come to column k: subtracts L_ij L_kj for all j < k, in this order,
-// from `count` entries of the column, from row `first` on.
+// Left-looking factorisation at column k: subtracts L_ij L_kj for all j < k, in this order, from
+// `count` entries of the column, starting with row `first`.
 template <std::size_t count>
 inline __attribute__((always_inline)) void SubtractColumns(Lanes* matrix, std::size_t d,
                                                            std::size_t k, std::size_t first) {
@@ -58,7 +58,7 @@ void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const 
   }
 }
 
-// Factors, lane by lane, the precision of each model with `data` added or taken out.
+// Factors, lane by lane, the precision of each model with `data` added or removed.
 CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& data,
                                                         std::span<const Model> models) {
   Lanes noise_inverse = {};
@@ -68,7 +68,7 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
   const double* precision[kLanes];
   const double* prior_information[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    // Lanes without a model of their own repeat the last one.
+    // Unused lanes repeat the last model.
     const Model& model = models[std::min(lane, models.size() - 1)];
     CODBAND_DCHECK(model.posterior->dim() == dim_);
     noise_inverse[lane] = 1 / model.posterior->noise_variance();
@@ -95,10 +95,10 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
 
   LogProduct determinant[kLanes];
   Lanes explained = {};
-  const std::size_t d = dim_;  // a local: stores to the matrix cannot change it
+  const std::size_t d = dim_;  // a local, which cannot alias the matrix
   for (std::size_t k = 0; k < d; ++k) {
     Lanes* const column = matrix + PackedColumn(d, k);
-    // Takes the columns before out of this one, a few rows at a time in registers.
+    // Subtracts the previous columns from this one, a few rows at a time in registers.
     std::size_t i = k;
     for (; i + kRows <= d; i += kRows) SubtractColumns<kRows>(matrix, d, k, i);
     for (; i < d; ++i) SubtractColumns<1>(matrix, d, k, i);
@@ -108,7 +108,7 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
       rest -= information[j] * *scale;
       scale += d - 1 - j;
     }
-    // No pivot of P + (a sum of outer products) is below its P_jj; only rounding can say less.
+    // A pivot of P + (a sum of outer products) is below its P_jj only by rounding.
     const Lanes least = {precision[0][k], precision[1][k], precision[2][k], precision[3][k]};
     const Lanes pivot = column[0] > least ? column[0] : least;
     Lanes root;

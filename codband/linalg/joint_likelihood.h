@@ -10,22 +10,22 @@
 
 namespace codband::linalg {
 
-// The density of a whole set of observations D under linear Gaussian models whose parameter is
-// integrated out, from sufficient statistics alone:
+// The joint marginal likelihood of a set of observations D under linear Gaussian models, the
+// parameter integrated out, computed from sufficient statistics alone:
 //
 //   ln p(D | k) = -(m/2) ln(2πσ²) - ½[ln|Λ'| - ln|Λ|] - ½[q/σ² + bᵀΛ⁻¹b - b'ᵀΛ'⁻¹b'],
 //   Λ' = Λ + S/σ²,  b' = b + c/σ²,
 //
 // where Λ and b are model k without D and Λ', b' with it. It equals the Gaussian density
-// N(r | Xμ, σ²I + XΛ⁻¹Xᵀ) of all rewards together, and the product of one-step predictives.
+// N(r | Xμ, σ²I + XΛ⁻¹Xᵀ) of all rewards, and the product of one-step predictive densities.
 //
-// One Cholesky factorisation a model, O(d³), independent of m; kLanes models at a time.
+// One Cholesky factorisation per model, O(d³), independent of m; kLanes models at a time.
 // Owns its scratch memory: calls do not allocate; one object per thread.
 class JointLikelihood {
  public:
   struct Model {
     const GaussianPosterior* posterior;
-    bool contains_data;  // D is one of the things this model was learned from: take it out first
+    bool contains_data;  // the model was learned from D too: D is removed first
   };
 
   explicit JointLikelihood(std::size_t dim);
@@ -39,8 +39,8 @@ class JointLikelihood {
   void FactorLanes(const SufficientStats& data, std::span<const Model> models);
 
   std::size_t dim_;
-  // Of kLanes models side by side (lanes.h): the packed precision, then its Cholesky factor; b,
-  // then L⁻¹b.
+  // For kLanes interleaved models (lanes.h): the packed precision, overwritten by its Cholesky
+  // factor; b, overwritten by L⁻¹b.
   std::vector<double> matrix_;
   std::vector<double> information_;
   double log_determinant_[kLanes] = {};

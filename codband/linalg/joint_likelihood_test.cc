@@ -125,7 +125,7 @@ RC_GTEST_PROP(JointLikelihoodTest, PriorsThatDifferAndHaveAMeanEqualDenseGaussia
   }
 }
 
-TEST(JointLikelihoodTest, ModelWithNothingButTheDataIsThePriorWithoutIt) {
+TEST(JointLikelihoodTest, ModelOfOnlyTheDataIsThePriorWithoutThem) {
   constexpr std::size_t kDim = 25;
   const std::vector<Observation> data = RandomObservations(4, 3000, kDim);
   const GaussianPosterior prior(kDim, 0.1, kNoiseVariance);

@@ -7,8 +7,8 @@
 
 namespace codband::linalg {
 
-// Small kernels with a fixed order of operations: the same bits whatever the width of the
-// processor's vectors. None allocates.
+// Small kernels with a fixed order of operations: bit-identical results whatever the vector width
+// of the processor. None allocates.
 
 // Σ a[i]·b[i]. Four partial sums, added in a fixed order. Precondition: equal sizes.
 inline double Dot(std::span<const double> a, std::span<const double> b) {
@@ -34,12 +34,12 @@ inline void Axpy(double scale, std::span<const double> x, std::span<double> y) {
 // a += scale · x xᵀ, `a` packed.
 void AddOuter(double scale, std::span<const double> x, std::span<double> a);
 
-// Whether every |value| ≤ limit; NaN is not.
+// Whether every |value| ≤ limit; false for NaN.
 bool AllWithin(std::span<const double> values, double limit);
 
 // The logarithm of a long product of positive numbers with a single call of log: powers of two are
-// split off as needed, so that the product neither overflows nor vanishes while the factors lie
-// within 1e-200 and 1e200.
+// split off as needed, so that the product neither overflows nor underflows if the factors are
+// between 1e-200 and 1e200.
 class LogProduct {
  public:
   void Multiply(double factor) {

@@ -5,8 +5,8 @@
 
 namespace codband::linalg {
 
-// What is believed of a linear model r = xᵀθ + noise before any observation: every θ_i by itself
-// N(mean_i, 1/precision_i), and noise ~ N(0, noise_variance).
+// The prior of a linear model r = xᵀθ + noise: independent θ_i ~ N(mean_i, 1/precision_i), and
+// noise ~ N(0, noise_variance).
 // Invariants: equal sizes, all finite, precisions and the variance positive.
 struct LinearPrior {
   std::vector<double> precision;

@@ -9,15 +9,15 @@
 
 namespace codband::linalg {
 
-// All that a linear model with Gaussian noise needs to know of a set of observations (x, r):
+// The sufficient statistics of a set of observations (x, r) for a linear model with Gaussian noise:
 //   S = Σ x xᵀ (packed),  c = Σ r x,  q = Σ r²,  m = how many.
-// Sets are joined by adding and taken apart by subtracting; the size does not depend on m. The
-// sums are not divided by the noise variance: that belongs to the model, and may be learned.
+// Sets are joined by adding and separated by subtracting; the size does not depend on m. The sums
+// are not divided by the noise variance: it belongs to the model, and may be learned.
 //
-// Nothing but construction and copying allocates. Not thread-safe for writing.
+// Only construction and copying allocate. Not thread-safe for writing.
 class SufficientStats {
  public:
-  // Of the empty set. Precondition: 0 < dim ≤ kMaxDimension.
+  // The empty set. Precondition: 0 < dim ≤ kMaxDimension.
   explicit SufficientStats(std::size_t dim);
 
   std::size_t dim() const { return dim_; }
@@ -30,20 +30,20 @@ class SufficientStats {
   void Add(std::span<const double> x, double r);
   void Remove(std::span<const double> x, double r);
 
-  // Preconditions: same dim. For Remove: `other` is a part of this set.
+  // Preconditions: same dim. For Remove: `other` is a subset of this set.
   void Add(const SufficientStats& other);
   void Remove(const SufficientStats& other);
 
   void Clear();
 
-  // Rounds S and c to single precision: what CompactStats can hold exactly.
+  // Rounds S and c to single precision, which CompactStats represents exactly.
   void RoundToFloat();
-  // Replaces a part of this set by the same part with its sums rounded.
+  // Replaces a subset of this set by the same subset with rounded sums.
   void Correct(const SufficientStats& from, const SufficientStats& to);
 
   static std::size_t SavedBytes(std::size_t dim);
   void Save(ByteWriter& out) const;
-  // Precondition: constructed with the dimension that was saved.
+  // Precondition: constructed with the saved dimension.
   void Load(ByteReader& in);
 
  private:
@@ -58,8 +58,8 @@ class SufficientStats {
   std::uint64_t m_ = 0;
 };
 
-// The same in half the memory, for sets that seldom change. Sums must have been rounded before
-// (RoundToFloat), so that storing them loses nothing. Not thread-safe for writing.
+// The same in half the memory, for sets that rarely change. Sums must be rounded before
+// (RoundToFloat), so that storing them is lossless. Not thread-safe for writing.
 class CompactStats {
  public:
   explicit CompactStats(std::size_t dim);

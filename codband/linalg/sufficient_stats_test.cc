@@ -36,7 +36,7 @@ RC_GTEST_PROP(SufficientStatsTest, EqualsTheDenseSums, ()) {
   RC_ASSERT(stats.m() == 20U);
 }
 
-TEST(SufficientStatsTest, RoundedSumsAreSinglePrecisionAndNextToTheOriginal) {
+TEST(SufficientStatsTest, RoundedSumsAreTheNearestFloats) {
   const SufficientStats original = StatsOf(5, RandomObservations(1, 40, 5));
   SufficientStats rounded = original;
   rounded.RoundToFloat();
@@ -54,7 +54,7 @@ TEST(SufficientStatsTest, RoundedSumsAreSinglePrecisionAndNextToTheOriginal) {
 }
 
 // The whole without the corrected part is the rest, as if the part had been added rounded.
-TEST(SufficientStatsTest, CorrectingAPartAllowsToTakeItsRoundedSumsOut) {
+TEST(SufficientStatsTest, CorrectedSubsetCanBeRemovedByItsRoundedSums) {
   const std::vector<Observation> data = RandomObservations(2, 50, 4);
   const SufficientStats rest = StatsOf(4, std::span(data).first(20));
   const SufficientStats part = StatsOf(4, std::span(data).subspan(20));
@@ -72,7 +72,7 @@ TEST(SufficientStatsTest, CorrectingAPartAllowsToTakeItsRoundedSumsOut) {
   EXPECT_NEAR(whole.q(), rest.q(), 1e-12);
 }
 
-TEST(SufficientStatsTest, NothingIsLeftWhenAllObservationsAreTakenOut) {
+TEST(SufficientStatsTest, RemovingAllObservationsLeavesExactZeros) {
   const std::vector<Observation> data = RandomObservations(3, 9, 3);
   SufficientStats stats = StatsOf(3, data);
   for (const auto& [x, r] : data) stats.Remove(x, r);

@@ -41,7 +41,7 @@ inline SufficientStats StatsOf(std::size_t dim, std::span<const Observation> dat
   return stats;
 }
 
-// Every precision and mean another one.
+// A prior with a different precision and mean for every coordinate.
 inline LinearPrior RandomPrior(std::uint64_t seed, std::size_t dim, double noise_variance) {
   RandomStream random({seed, 0}, 78);
   LinearPrior prior = LinearPrior::Isotropic(dim, 1, noise_variance);
@@ -67,7 +67,7 @@ inline Eigen::MatrixXd LowerToEigen(std::span<const double> packed, std::size_t 
   return dense;
 }
 
-// A linear Gaussian model computed anew from all its observations.
+// A linear Gaussian model recomputed from all its observations.
 struct DenseModel {
   Eigen::MatrixXd precision;
   Eigen::VectorXd information;
@@ -91,7 +91,7 @@ struct DenseModel {
   Eigen::VectorXd mean() const { return precision.ldlt().solve(information); }
 };
 
-// The largest difference, relative to the size of the second.
+// The largest difference, relative to the magnitude of the second.
 inline double RelativeError(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
   return (a - b).cwiseAbs().maxCoeff() / std::max(1e-300, b.cwiseAbs().maxCoeff());
 }

@@ -8,6 +8,7 @@
 
 #include "codband/base/check.h"
 #include "codband/base/parse.h"
+#include "codband/base/text.h"
 
 namespace codband {
 namespace {
@@ -52,17 +53,15 @@ Result<ParamValues> ParamValues::Parse(const PolicyInfo& info, std::string_view 
     }
     values.values_[param.name] = value;
   }
-  for (bool first = true; !text.empty(); first = false) {
-    const std::size_t comma = text.find(',');
-    const std::string_view item = text.substr(0, comma);
-    text = comma == text.npos ? std::string_view{} : text.substr(comma + 1);
+  const std::vector<std::string_view> items = SplitList(text);
+  for (const std::string_view& item : items) {
     const std::size_t equals = item.find('=');
     if (equals != item.npos) {
       CODBAND_RETURN_IF_ERROR(values.Set(item.substr(0, equals), item.substr(equals + 1)));
       continue;
     }
     const auto preset = std::ranges::find(info.presets, item, &Preset::name);
-    if (!first || preset == info.presets.end()) {
+    if (&item != &items.front() || preset == info.presets.end()) {
       return Status::InvalidArgument(fmt::format(
           "policy '{}': '{}' is neither a preset ({}) nor name=value", info.name, item,
           info.presets.empty() ? "it has none"

@@ -10,6 +10,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/base/random.h"
+#include "codband/linalg/packed.h"
 #include "codband/policy/propensity.h"
 
 namespace codband {
@@ -21,7 +22,7 @@ using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
 
 // The largest number of features of an arm. A model may add an intercept of its own.
-inline constexpr std::size_t kMaxFeatures = 1024;
+inline constexpr std::size_t kMaxFeatures = linalg::kMaxDimension - 1;
 
 // The largest absolute value of a feature or a reward: squares and sums of larger ones may
 // overflow.

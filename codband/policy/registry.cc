@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codband/base/text.h"
 #include "codband/linalg/packed.h"
 #include "codband/policy/baselines/adts.h"
 #include "codband/policy/baselines/club.h"
@@ -132,10 +133,7 @@ Status CheckSpecChange(std::string_view from, std::string_view to, const PolicyC
 
 std::vector<std::string> SplitPolicyList(std::string_view list) {
   std::vector<std::string> specs;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view item = list.substr(0, comma);
-    list = comma == list.npos ? std::string_view{} : list.substr(comma + 1);
+  for (const std::string_view item : SplitList(list)) {
     const bool continues = item.find('=') != item.npos && item.find(':') == item.npos;
     if (continues && !specs.empty()) {
       specs.back().append(specs.back().find(':') == std::string::npos ? ":" : ",").append(item);

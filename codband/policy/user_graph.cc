@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codband/base/lines.h"
+
 namespace codband {
 namespace {
 
@@ -23,19 +25,17 @@ bool TakeId(std::string_view& line, UserId& id) {
 
 Result<UserGraph> UserGraph::Parse(std::string_view text) {
   UserGraph graph;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  TextLines lines(text);
+  while (lines.Next()) {
+    std::string_view line = lines.line();
     const std::size_t first = line.find_first_not_of(kBlanks);
     if (first == std::string_view::npos || line[first] == '#') continue;
-    const std::string_view whole = line;
     UserId a = 0;
     UserId b = 0;
     if (!TakeId(line, a) || !TakeId(line, b) ||
         line.find_first_not_of(kBlanks) != std::string_view::npos) {
-      return Status::InvalidArgument(
-          fmt::format("friends, line {}: \"{}\", expected two user ids", number, whole));
+      return Status::InvalidArgument(fmt::format("friends, line {}: \"{}\", expected two user ids",
+                                                 lines.number(), lines.line()));
     }
     graph.Add(a, b);
   }

@@ -9,7 +9,7 @@
 namespace codband::replay {
 namespace {
 
-// One user's events, counted from 0.
+// The events of one user, numbered from 0.
 struct UserEvents {
   std::size_t count = 0;
   std::uint64_t last_origin = 0;
@@ -17,7 +17,7 @@ struct UserEvents {
   std::vector<std::size_t> changes;     // ascending
 };
 
-// The chance that at least one of `drawn` of `all` events, drawn without repetition, is among
+// The probability that `drawn` of `all` events, drawn without replacement, include at least one of
 // `special` ones.
 double ChanceOfAny(std::size_t all, std::size_t special, std::size_t drawn) {
   if (special + drawn > all) return 1;
@@ -70,7 +70,8 @@ BoundaryCounts CountBoundaries(const RecordedStream& stream, std::span<const std
                                std::span<const std::size_t> changes, std::size_t window) {
   CODBAND_CHECK(origins.size() == stream.events.size() && window >= 1);
   std::unordered_map<UserId, std::size_t> numbers;
-  std::vector<UserEvents> users;  // in the order in which they come, so that sums are always alike
+  std::vector<UserEvents>
+      users;  // in order of appearance, so that floating-point sums are reproducible
   auto change = changes.begin();
   for (std::size_t i = 0; i < origins.size(); ++i) {
     const auto [number, fresh] = numbers.emplace(stream.events[i].user, users.size());

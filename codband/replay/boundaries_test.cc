@@ -60,8 +60,8 @@ TEST(BoundariesTest, CountsEachUsersOwnEvents) {
   EXPECT_EQ(both.found, 2U);
 }
 
-// All ways to draw as many events of the user, one after the other.
-TEST(BoundariesTest, ChanceIsTheMeanOverAllOtherDetectors) {
+// Enumerates all ways to draw as many events of the user.
+TEST(BoundariesTest, ChanceIsTheMeanOverAllUninformedDetectors) {
   const std::vector<std::uint64_t> origins = {1, 1, 2, 3, 3, 3, 3, 3, 1, 1};
   std::vector<Visit> visits;
   for (const std::uint64_t origin : origins) visits.push_back({7, origin});

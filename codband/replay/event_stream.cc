@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "codband/replay/stream_format.h"
+
 namespace codband::replay {
 namespace {
 
@@ -21,7 +23,7 @@ std::uint32_t UserCount(std::span<const StreamEvent> events) {
   return count;
 }
 
-// Gives every event the user's place in a random order of users, and sorts by it.
+// Sorts by the users' places in a random order.
 void Stack(std::uint64_t seed, bool renumber, std::vector<StreamEvent>& events) {
   std::vector<std::uint32_t> order(UserCount(events));
   std::iota(order.begin(), order.end(), 0U);
@@ -72,7 +74,7 @@ void OrderEvents(StreamOrder order, std::uint64_t seed, bool renumber,
 
 void DrawEvents(std::size_t count, std::uint64_t seed, std::vector<StreamEvent>& events) {
   if (count == 0 || count >= events.size()) return;
-  // Each event is kept with the chance that is left (Knuth's algorithm S).
+  // Selection sampling: each event is kept with the remaining probability (Knuth's algorithm S).
   RandomStream random = DrawStream(seed, StreamDraw::kEvents);
   std::size_t kept = 0;
   for (std::size_t i = 0; kept < count; ++i) {
@@ -103,6 +105,7 @@ Status WriteEvents(std::span<const StreamEvent> events, const PositiveItems& pos
                    const EventsOptions& options, data::OutputFile& file,
                    const data::WorkPart& part) {
   std::vector<std::uint32_t> candidates;
+  std::vector<std::uint64_t> ids;
   for (std::size_t number = 0; number < events.size(); ++number) {
     if (number % kEventsBetweenReports == 0) {
       CODBAND_RETURN_IF_ERROR(
@@ -110,10 +113,11 @@ Status WriteEvents(std::span<const StreamEvent> events, const PositiveItems& pos
     }
     const StreamEvent& event = events[number];
     if (positives.of(event.source).size() + options.candidates - 1 > item_ids.size()) {
-      return Status::InvalidArgument(fmt::format(
-          "{} candidates of {} items: user {} has {} positive ones, too few are left to draw from",
-          options.candidates, item_ids.size(), user_ids[event.user],
-          positives.of(event.source).size()));
+      return Status::InvalidArgument(
+          fmt::format("{} candidates of {} items: user {} has {} positive ones, which leaves too "
+                      "few to draw from",
+                      options.candidates, item_ids.size(), user_ids[event.user],
+                      positives.of(event.source).size()));
     }
     RandomStream random = DrawStream(options.seed, StreamDraw::kCandidates, number);
     candidates.assign(1, event.item);
@@ -122,23 +126,11 @@ Status WriteEvents(std::span<const StreamEvent> events, const PositiveItems& pos
       const bool fresh = std::ranges::find(candidates, item) == candidates.end();
       if (fresh && !positives.Has(event.source, item)) candidates.push_back(item);
     }
-    file.Print("{}\t{}\t{}", user_ids[event.user], event.time, item_ids[event.item]);
-    for (std::size_t i = 1; i < candidates.size(); ++i) {
-      file.Print(",{}", item_ids[candidates[i]]);
-    }
-    file.Write("\n");
+    ids.clear();
+    for (const std::uint32_t item : candidates) ids.push_back(item_ids[item]);
+    WriteEvent(user_ids[event.user], event.time, ids, file);
   }
   return part.Report(1);
-}
-
-void WriteFeatures(std::span<const std::uint64_t> item_ids, std::span<const double> features,
-                   data::OutputFile& file) {
-  const std::size_t dim = features.size() / item_ids.size();
-  for (std::size_t item = 0; item < item_ids.size(); ++item) {
-    file.Print("{}", item_ids[item]);
-    for (const double value : features.subspan(item * dim, dim)) file.Print("\t{:.9g}", value);
-    file.Write("\n");
-  }
 }
 
 }  // namespace codband::replay

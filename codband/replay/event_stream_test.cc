@@ -11,7 +11,7 @@
 namespace codband::replay {
 namespace {
 
-// `users` users with `each` events, times interwoven.
+// `users` users with `each` events at the same times.
 std::vector<StreamEvent> Events(std::uint32_t users, std::uint32_t each) {
   std::vector<StreamEvent> events;
   for (std::uint32_t user = 0; user < users; ++user) {
@@ -22,7 +22,7 @@ std::vector<StreamEvent> Events(std::uint32_t users, std::uint32_t each) {
   return events;
 }
 
-// Times of every user never fall.
+// Whether the events of every user are in time order.
 bool EachUserInTime(const std::vector<StreamEvent>& events) {
   std::map<std::uint32_t, std::int64_t> last;
   for (const StreamEvent& event : events) {
@@ -58,7 +58,7 @@ TEST(EventStreamTest, StackedUsersComeOneAfterTheOtherInRandomOrder) {
   EXPECT_NE(Users(other), Users(events));
 }
 
-TEST(EventStreamTest, InterleavedUsersAreMixedButEachInTime) {
+TEST(EventStreamTest, InterleavedUsersKeepTheirEventsInTimeOrder) {
   std::vector<StreamEvent> events = Events(20, 5);
   OrderEvents(StreamOrder::kInterleaved, 1, false, events);
   EXPECT_TRUE(EachUserInTime(events));
@@ -144,7 +144,7 @@ TEST_F(WriteEventsTest, PositiveComesFirstAndTheOthersAreNoPositivesOfTheSource)
   EXPECT_FALSE(std::getline(lines, line));
 }
 
-TEST_F(WriteEventsTest, TooFewItemsAreTold) {
+TEST_F(WriteEventsTest, TooFewItemsAreAnError) {
   const Status status = Run({{.user = 0, .source = 0, .item = 1, .time = 0}}, 4, {.candidates = 5});
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("5 candidates of 4 items"), std::string::npos);

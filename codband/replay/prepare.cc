@@ -5,11 +5,12 @@
 #include "codband/data/pca.h"
 #include "codband/data/tfidf.h"
 #include "codband/replay/prepare_parts.h"
+#include "codband/replay/stream_format.h"
 
 namespace codband::replay {
 namespace {
 
-// 2004, when there was nothing to tag yet at Last.fm: five tags of its data set claim to be older.
+// Last.fm had no tags before 2004; five tags of its data set claim to be older.
 constexpr std::int64_t kStartOf2004 = 1'072'915'200'000;
 
 }  // namespace
@@ -40,7 +41,9 @@ PrepareOptions PrepareOptions::For(data::DataSet set) {
 }
 
 std::vector<std::string> PreparedFiles() {
-  return {"features.tsv", "events.tsv", "tags.tsv", "origins.tsv", "log.tsv", "meta.json"};
+  std::vector<std::string> names(kStreamFiles.begin(), kStreamFiles.end());
+  names.emplace_back(kMetaFile);
+  return names;
 }
 
 Result<PreparedStream> Prepare(data::DataSet set, const std::filesystem::path& in,
@@ -99,17 +102,28 @@ Result<std::vector<double>> FeaturesOf(TermCounts counts, std::size_t items,
   return features;
 }
 
+Status WriteFeatures(std::span<const std::uint64_t> item_ids, std::span<const double> features,
+                     const data::OutputDirectory& out) {
+  return WriteOutput(out, kFeaturesFile, [&](data::OutputFile& file) -> Status {
+    const std::size_t dim = features.size() / item_ids.size();
+    for (std::size_t item = 0; item < item_ids.size(); ++item) {
+      WriteItem(item_ids[item], features.subspan(item * dim, dim), file);
+    }
+    return {};
+  });
+}
+
 Status WriteTags(const IdIndex& items,
                  const std::vector<std::map<std::string, std::size_t>>& tags_of_items,
                  const data::OutputDirectory& out) {
-  return WriteOutput(out, "tags.tsv", [&](data::OutputFile& file) -> Status {
+  return WriteOutput(out, kTagsFile, [&](data::OutputFile& file) -> Status {
     std::vector<std::pair<std::string_view, std::size_t>> tags;
     for (std::size_t item = 0; item < items.size(); ++item) {
       tags.assign(tags_of_items[item].begin(), tags_of_items[item].end());
       std::ranges::stable_sort(tags, std::ranges::greater{},
                                [](const auto& tag) { return tag.second; });
       for (const auto& [tag, count] : tags) {
-        file.Print("{}\t{}\t{}\n", items.id(item), tag, count);
+        WriteTag(items.id(item), tag, count, file);
       }
     }
     return {};

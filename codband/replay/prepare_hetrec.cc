@@ -10,6 +10,7 @@
 #include "codband/data/hetrec.h"
 #include "codband/data/spectral_clustering.h"
 #include "codband/replay/prepare_parts.h"
+#include "codband/replay/stream_format.h"
 
 namespace codband::replay {
 namespace {
@@ -23,8 +24,8 @@ std::int64_t Median(std::vector<std::int64_t>& values) {
   return below + (*middle - below) / 2;
 }
 
-// When a user met an item: the first time they tagged it; if they did not, the median of all their
-// tags' times; for users without any, the median of everybody's.
+// The time of a positive: when the user first tagged the item; if they did not, the median time of
+// all their tags; for users without tags, the median over all users.
 class EventTimes {
  public:
   EventTimes(const data::SocialTagging& data, const IdIndex& users, const IdIndex& items,
@@ -65,7 +66,7 @@ class EventTimes {
   std::size_t unusable_ = 0;
 };
 
-// Users of the largest connected part of the friendship graph, and the group of each.
+// The users of the largest connected component of the friendship graph, and their groups.
 struct UserGroups {
   IdIndex users;
   data::Clusters clusters;
@@ -97,8 +98,8 @@ Result<UserGroups> GroupUsers(const data::SocialTagging& data, const PrepareOpti
   return groups;
 }
 
-// Every group's events in time, cut in parts of the same size (the first ones one larger where it
-// does not come out even); each part is a user.
+// Cuts the events of each group, ordered by time, into parts of equal size (the first ones are one
+// larger if the division has a remainder); each part is a user.
 void SplitGroups(const data::Clusters& groups, std::size_t parts,
                  std::vector<StreamEvent>& events) {
   const auto group = [&](const StreamEvent& event) { return groups.label[event.source]; };
@@ -189,18 +190,15 @@ Result<PreparedStream> PrepareHetRec(data::DataSet set, const std::filesystem::p
   }
   stream.users = user_ids.size();
 
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "features.tsv", [&](data::OutputFile& file) -> Status {
-    WriteFeatures(items.ids(), features.value(), file);
-    return {};
-  }));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "events.tsv", [&](data::OutputFile& file) {
+  CODBAND_RETURN_IF_ERROR(WriteFeatures(items.ids(), features.value(), out));
+  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kEventsFile, [&](data::OutputFile& file) {
     return WriteEvents(events, positives, user_ids, items.ids(),
                        {.candidates = options.candidates, .seed = options.seed}, file,
-                       data::WorkPart(hooks, 0.8, 1, "events.tsv"));
+                       data::WorkPart(hooks, 0.8, 1, std::string(kEventsFile)));
   }));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "origins.tsv", [&](data::OutputFile& file) -> Status {
+  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kOriginsFile, [&](data::OutputFile& file) -> Status {
     for (const StreamEvent& event : events) {
-      file.Print("{}\t{}\n", users.id(event.source), clusters.label[event.source]);
+      WriteOrigin(users.id(event.source), clusters.label[event.source], file);
     }
     return {};
   }));

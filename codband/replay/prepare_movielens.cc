@@ -7,11 +7,12 @@
 
 #include "codband/data/movielens.h"
 #include "codband/replay/prepare_parts.h"
+#include "codband/replay/stream_format.h"
 
 namespace codband::replay {
 namespace {
 
-// Movies with the terms of their titles, genres and tags.
+// Movies and the terms of their titles, genres and tags.
 struct MovieTexts {
   IdIndex movies;
   TermCounts counts;
@@ -35,7 +36,7 @@ Result<MovieTexts> ReadTexts(const data::MovieLensReader& reader, const PrepareO
   for (const data::Movie& movie : movies) ids.push_back(movie.id);
   texts.movies = IdIndex(std::move(ids));
   texts.tags.resize(texts.movies.size());
-  // The parts of a title, genres and tags are kept apart by a prefix where they are no words.
+  // A prefix keeps whole genres and tags apart from the words of titles.
   const auto add = [&](std::uint32_t number, const std::string& text) {
     if (options.terms == TermKind::kTags) {
       texts.counts.Add(number, "tag " + data::NormaliseTag(text));
@@ -104,7 +105,8 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
   if (!texts.ok()) return data::WithSource(data::DataSet::kMovieLens, texts.status());
   const IdIndex& movies = texts.value().movies;
 
-  // The ratings are read twice: first to see who has enough of them, so that only theirs are kept.
+  // Two passes over the ratings: the first counts each user's, so that only those of users with
+  // enough are kept in memory.
   std::size_t ratings = 0;
   const auto users = SelectUsers(reader.value(), options.min_observations, log,
                                  data::WorkPart(hooks, 0.05, 0.3, "ratings, first pass"), ratings);
@@ -146,14 +148,11 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
   stream.sources = users.value().size();
   stream.chance = static_cast<double>(events.size()) / static_cast<double>(options.candidates);
 
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "features.tsv", [&](data::OutputFile& file) -> Status {
-    WriteFeatures(movies.ids(), features.value(), file);
-    return {};
-  }));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "events.tsv", [&](data::OutputFile& file) {
+  CODBAND_RETURN_IF_ERROR(WriteFeatures(movies.ids(), features.value(), out));
+  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kEventsFile, [&](data::OutputFile& file) {
     return WriteEvents(events, positives, users.value().ids(), movies.ids(),
                        {.candidates = options.candidates, .seed = options.seed}, file,
-                       data::WorkPart(hooks, 0.75, 1, "events.tsv"));
+                       data::WorkPart(hooks, 0.75, 1, std::string(kEventsFile)));
   }));
   CODBAND_RETURN_IF_ERROR(WriteTags(movies, texts.value().tags, out));
   return stream;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the preparations of several data sets share; not for users of the library.
+// Shared by the preparations of the data sets; internal to replay/.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace codband::replay {
 
-// The sorted ids of a set and their numbers, counted from 0.
+// Numbers a set of ids from 0, in ascending order.
 class IdIndex {
  public:
   IdIndex() = default;
@@ -25,14 +25,14 @@ class IdIndex {
   std::size_t size() const { return ids_.size(); }
   std::span<const std::uint64_t> ids() const { return ids_; }
   std::uint64_t id(std::size_t number) const { return ids_[number]; }
-  // Its number, or size() for an id that is not there.
+  // Its number; size() if there is no such id.
   std::uint32_t Find(std::uint64_t id) const;
 
  private:
   std::vector<std::uint64_t> ids_;
 };
 
-// Terms that are met one after the other get numbers, and their counts in items are collected.
+// Numbers terms in order of first appearance and counts them per item.
 class TermCounts {
  public:
   void Add(std::uint32_t item, std::string_view term, double count = 1);
@@ -44,20 +44,24 @@ class TermCounts {
   std::vector<data::SparseMatrix::Entry> entries_;
 };
 
-// TF-IDF, then PCA, then scaling if it is asked for; fills in what the stream says of it. The
-// result is row-major.
+// TF-IDF, then PCA, then standardisation if requested; fills in what the stream reports about them.
+// The result is row-major.
 Result<std::vector<double>> FeaturesOf(TermCounts counts, std::size_t items,
                                        const PrepareOptions& options, PreparedStream& stream);
 
-// tags.tsv: item id, tag, how often it was given, the most frequent of an item first.
+// Writes features.tsv. Row-major, one row per item.
+Status WriteFeatures(std::span<const std::uint64_t> item_ids, std::span<const double> features,
+                     const data::OutputDirectory& out);
+
+// Writes tags.tsv; per item, the most frequent tag first.
 Status WriteTags(const IdIndex& items,
                  const std::vector<std::map<std::string, std::size_t>>& tags_of_items,
                  const data::OutputDirectory& out);
 
-// Writes a file of `out` as a whole.
+// Opens a file of `out`, calls `write` with it and closes it.
 template <typename Writer>
-Status WriteOutput(const data::OutputDirectory& out, const std::string& name, Writer write) {
-  auto file = out.Open(name);
+Status WriteOutput(const data::OutputDirectory& out, std::string_view name, Writer write) {
+  auto file = out.Open(std::string(name));
   if (!file.ok()) return file.status();
   CODBAND_RETURN_IF_ERROR(write(file.value()));
   return file.value().Close();

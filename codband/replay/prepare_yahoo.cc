@@ -3,18 +3,18 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 
 #include "codband/data/kmeans.h"
 #include "codband/data/yahoo.h"
 #include "codband/replay/prepare_parts.h"
+#include "codband/replay/stream_format.h"
 
 namespace codband::replay {
 namespace {
 
-// Without the constant one.
+// Without the constant feature.
 constexpr std::size_t kUserFeatures = data::kYahooFeatures - 1;
 constexpr std::size_t kRestarts = 3;
 
@@ -22,7 +22,7 @@ std::span<const double> UserPoint(const data::YahooVisit& visit) {
   return std::span(visit.user).first(kUserFeatures);
 }
 
-// What the first pass over the log finds.
+// The result of the first pass over the log.
 struct LogFacts {
   std::map<std::uint32_t, data::YahooFeatures> articles;  // with the features they have first
   std::vector<double> user_points;  // of a uniform sample of visits, row-major
@@ -41,7 +41,7 @@ Result<LogFacts> ScanLog(const std::vector<std::filesystem::path>& files,
           changed = changed || known->second != article.features;
         }
         stream.changed_articles += changed ? 1 : 0;
-        // Vitter's algorithm R.
+        // Reservoir sampling (Vitter's algorithm R).
         const std::size_t place =
             stream.visits < options.user_sample ? stream.visits : random.Below(stream.visits + 1);
         if (place < options.user_sample) {
@@ -57,9 +57,9 @@ Result<LogFacts> ScanLog(const std::vector<std::filesystem::path>& files,
   return facts;
 }
 
-// The displayed article and others of the pool, drawn uniformly, in the order of the line.
+// The displayed article and others drawn uniformly from the pool, in the order of the line.
 void DrawCandidates(const data::YahooVisit& visit, std::size_t count, RandomStream random,
-                    std::vector<std::uint32_t>& candidates) {
+                    std::vector<std::uint64_t>& candidates) {
   candidates.clear();
   if (count == 0 || count >= visit.articles.size()) {
     for (const data::YahooVisit::Article& article : visit.articles)
@@ -83,34 +83,24 @@ Status WriteLog(const std::vector<std::filesystem::path>& files, const PrepareOp
                 std::span<const double> centres, data::OutputFile& log_file,
                 data::OutputFile& events_file, data::InputLog& log, const data::WorkPart& part,
                 PreparedStream& stream) {
-  std::vector<std::uint32_t> candidates;
+  std::vector<std::uint64_t> candidates;
   std::set<std::uint32_t> users;
   stream.group_sizes.assign(options.groups, 0);
   std::size_t number = 0;
-  const auto join = [&](data::OutputFile& file, std::optional<std::uint32_t> left_out) {
-    const char* separator = "";
-    for (const std::uint32_t candidate : candidates) {
-      if (candidate == left_out) continue;
-      file.Print("{}{}", separator, candidate);
-      separator = ",";
-    }
-    file.Write("\n");
-  };
   CODBAND_RETURN_IF_ERROR(
       data::ReadYahooVisits(files, log, part, [&](const data::YahooVisit& visit) {
         DrawCandidates(visit, options.candidates,
                        DrawStream(options.seed, StreamDraw::kCandidates, number), candidates);
         const std::uint32_t user = data::NearestCentre(UserPoint(visit), centres);
         ++stream.group_sizes[user];
-        log_file.Print("{}\t{}\t{}\t{}\t", user, visit.time, visit.displayed, visit.click ? 1 : 0);
-        join(log_file, {});
+        WriteLogged(user, visit.time, visit.displayed, visit.click, candidates, log_file);
         if (visit.click) {
           ++stream.events;
           users.insert(user);
           stream.chance += 1 / static_cast<double>(candidates.size());
-          events_file.Print("{}\t{}\t{}{}", user, visit.time, visit.displayed,
-                            candidates.size() > 1 ? "," : "");
-          join(events_file, visit.displayed);
+          const auto displayed = std::ranges::find(candidates, visit.displayed);
+          std::rotate(candidates.begin(), displayed, displayed + 1);
+          WriteEvent(user, visit.time, candidates, events_file);
         }
         return ++number != options.max_events;
       }));
@@ -140,18 +130,15 @@ Result<PreparedStream> PrepareYahoo(const std::filesystem::path& in, const Prepa
 
   stream.items = facts.value().articles.size();
   stream.possible_events = stream.clicks;
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "features.tsv", [&](data::OutputFile& file) -> Status {
-    std::vector<std::uint64_t> ids;
-    std::vector<double> features;
-    for (const auto& [id, values] : facts.value().articles) {
-      ids.push_back(id);
-      features.insert(features.end(), values.begin(), values.end());
-    }
-    WriteFeatures(ids, features, file);
-    return {};
-  }));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, "log.tsv", [&](data::OutputFile& log_file) {
-    return WriteOutput(out, "events.tsv", [&](data::OutputFile& events_file) {
+  std::vector<std::uint64_t> ids;
+  std::vector<double> features;
+  for (const auto& [id, values] : facts.value().articles) {
+    ids.push_back(id);
+    features.insert(features.end(), values.begin(), values.end());
+  }
+  CODBAND_RETURN_IF_ERROR(WriteFeatures(ids, features, out));
+  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kLogFile, [&](data::OutputFile& log_file) {
+    return WriteOutput(out, kEventsFile, [&](data::OutputFile& events_file) {
       return WriteLog(files.value(), options, clusters.value().centres, log_file, events_file, log,
                       data::WorkPart(hooks, 0.5, 1, "second pass over the log"), stream);
     });
@@ -160,7 +147,7 @@ Result<PreparedStream> PrepareYahoo(const std::filesystem::path& in, const Prepa
     return Status::InvalidArgument(fmt::format("none of {} visits has a click", stream.visits));
   }
   CODBAND_RETURN_IF_ERROR(
-      WriteOutput(out, "tags.tsv", [](data::OutputFile&) -> Status { return {}; }));
+      WriteOutput(out, kTagsFile, [](data::OutputFile&) -> Status { return {}; }));
   return stream;
 }
 

@@ -10,7 +10,7 @@
 namespace codband::report {
 namespace {
 
-// Beyond this size a value is an accident, and differences of values could overflow.
+// A larger value is an error upstream, and differences of such values could overflow.
 constexpr double kLargest = 1e100;
 // Absorbs rounding where a quotient should be a whole number.
 constexpr double kSlack = 1e-9;
@@ -93,7 +93,7 @@ Axis::Axis(Scale scale, double low, double high) : scale_(scale), low_(low), hig
     }
     return;
   }
-  // A range too narrow for its ticks to be told apart counts as a single value.
+  // A range too narrow to tell its ticks apart is treated as a single value.
   const double size = std::max(std::abs(low), std::abs(high));
   if (high - low <= 1e-10 * size || high - low < 1 / kLargest) {
     const double margin = size < 1 / kLargest ? 1 : size / 2;
@@ -137,7 +137,7 @@ std::vector<Tick> Axis::Ticks(int most) const {
       if (inside && (between || factor == 1.0)) ticks.push_back({value, LogLabel(value)});
     }
   }
-  // A range that holds one decade only is named at its two ends.
+  // A range with a single decade is labelled at its two ends.
   if (ticks.size() < 2) ticks = {{low_, LogLabel(low_)}, {high_, LogLabel(high_)}};
   return ticks;
 }

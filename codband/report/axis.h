@@ -7,8 +7,8 @@ namespace codband::report {
 
 enum class Scale { kLinear, kLog };
 
-// True if a value can be drawn: finite, of sane size, and above zero on a log scale. Charts leave a
-// gap for every other value.
+// Whether a value can be plotted: finite, not absurdly large, and positive on a log scale. Charts
+// leave a gap for any other value.
 bool Drawable(double value, Scale scale);
 
 struct Tick {
@@ -16,13 +16,13 @@ struct Tick {
   std::string label;
 };
 
-// A range of values and its map onto 0…1. A plain value; pure functions.
+// A range of values, mapped to [0, 1]. A plain value; pure functions.
 class Axis {
  public:
-  // An axis that holds [low, high], widened a little to round ends. On a linear scale zero is
-  // included when it is near (positive data reaching below half of its maximum, or the mirror of
-  // it). A single value, or bounds that are not drawable, give a usable range around them; never
-  // an empty one.
+  // An axis that covers [low, high], widened to round ends. A linear scale includes zero if it is
+  // near: positive data whose minimum is below half of its maximum, or the mirror image of that. A
+  // single value, or bounds that cannot be plotted, give a usable range around them; the range is
+  // never empty.
   Axis(Scale scale, double low, double high);
 
   Scale scale() const { return scale_; }

@@ -70,7 +70,7 @@ TEST(AxisTest, LinearLabelsAreReadable) {
   EXPECT_EQ(Labels({Scale::kLinear, 0, 2e-7}, 3), (Strings{"0", "10⁻⁷", "2×10⁻⁷"}));
 }
 
-TEST(AxisTest, LinearRangeTakesInZeroOnlyWhenNear) {
+TEST(AxisTest, LinearRangeIncludesZeroOnlyWhenNear) {
   EXPECT_EQ(Axis(Scale::kLinear, 10, 200).low(), 0);
   EXPECT_EQ(Axis(Scale::kLinear, -200, -10).high(), 0);
   EXPECT_GT(Axis(Scale::kLinear, 1000, 1010).low(), 990);

@@ -50,7 +50,7 @@ void HtmlPage::AddHeading(std::string_view text) { body_ += "<h2>" + EscapeXml(t
 void HtmlPage::AddParagraph(std::string_view text) { body_ += "<p>" + EscapeXml(text) + "</p>\n"; }
 
 void HtmlPage::AddTable(const ReportTable& table, std::string_view caption) {
-  // The box can take the focus, so that it scrolls by keyboard too.
+  // Focusable, so that it can be scrolled with the keyboard.
   body_ += "<figure>\n<div class=\"scroll\" tabindex=\"0\">\n" + table.ToHtml() + "</div>\n" +
            Caption(caption) + "</figure>\n";
 }

@@ -9,10 +9,10 @@
 
 namespace codband::report {
 
-// Builds one HTML file that needs nothing else: the style is inline, there is no script and no
-// link to the network. Light and dark after the reader's setting; wide tables and commands scroll
-// in their own box, so the page never scrolls sideways. Parts appear in the order they are added.
-// All text is escaped; only the SVG of AddFigure is trusted. Not thread-safe.
+// Builds a self-contained HTML file: inline style, no scripts, no network access. Light or dark by
+// the reader's setting; wide tables and commands scroll in their own box, so that the page itself
+// never scrolls sideways. Parts appear in the order in which they are added. All text is escaped;
+// only the SVG of AddFigure is trusted. Not thread-safe.
 class HtmlPage {
  public:
   // The title is the document's title and its first heading.
@@ -21,14 +21,14 @@ class HtmlPage {
   // A section heading.
   void AddHeading(std::string_view text);
   void AddParagraph(std::string_view text);
-  // An empty caption is left out.
+  // An empty caption is omitted.
   void AddTable(const ReportTable& table, std::string_view caption = "");
-  // `svg` is put into the page as it is. Precondition: well-formed SVG from our own charts, never
+  // `svg` is embedded verbatim. Precondition: well-formed SVG from our own charts, never
   // from user input.
   void AddFigure(std::string_view svg, std::string_view caption = "");
   // Preformatted text, such as the command that reproduces a result.
   void AddCommand(std::string_view command);
-  // Names with values, such as the settings of a run.
+  // Name-value pairs, such as the settings of a run.
   void AddKeyValues(const std::vector<std::pair<std::string, std::string>>& items);
 
   // The whole document so far.

@@ -37,7 +37,7 @@ TEST(HtmlPageTest, KeepsTheOrderOfItsParts) {
   EXPECT_LT(html.find("codband paper</code>"), html.find("<p>last</p>"));
 }
 
-TEST(HtmlPageTest, NeedsNothingFromOutside) {
+TEST(HtmlPageTest, IsSelfContained) {
   HtmlPage page("t");
   page.AddFigure(RenderSvg(LineChart{.title = "a"}));
   page.AddFigure(RenderSvg(StripChart{.title = "b"}));

@@ -17,7 +17,7 @@ namespace {
 constexpr double kMarkHeight = 15;
 constexpr double kRowGap = 12;
 constexpr double kWidestLabel = 170;
-// A thin line may make the axis this many times as long as values and thick lines need.
+// Thin lines may stretch the axis to at most this multiple of what values and thick lines need.
 constexpr double kMostStretch = 2.5;
 
 bool Both(double low, double high) {

@@ -7,7 +7,7 @@ namespace codband::report {
 
 // An estimate with up to two intervals.
 struct IntervalMark {
-  int series = 0;  // which of IntervalChart::series
+  int series = 0;  // index into IntervalChart::series
   double value = 0;
   double low = 0, high = 0;              // the thick line; NaN: none
   double outer_low = 0, outer_high = 0;  // the thin line; NaN: none
@@ -27,10 +27,10 @@ struct IntervalChart {
   std::string outer_name = "outer interval";  // the thin line's
 };
 
-// Dots with whiskers, one line a mark, grouped by row. The axis holds all values and thick lines; a
-// thin line that is much longer ends at the edge in an arrowhead. Marks whose value is not finite
-// are left out. A self-contained SVG document, as RenderSvg of line_chart.h makes. Pure;
-// thread-safe.
+// A dot-and-whisker chart, one line per mark, grouped by row. The axis covers all values and thick
+// lines; a thin line that is much longer is clipped at the edge with an arrowhead. Marks whose
+// value is not finite are omitted. A self-contained SVG document like that of RenderSvg
+// (line_chart.h). Pure; thread-safe.
 std::string RenderSvg(const IntervalChart& chart);
 
 }  // namespace codband::report

@@ -45,7 +45,7 @@ TEST(IntervalChartTest, DrawsEveryMarkWithItsIntervals) {
   }
 }
 
-TEST(IntervalChartTest, LongOuterIntervalsAreCutSoThatTheOthersStayReadable) {
+TEST(IntervalChartTest, LongOuterIntervalsAreClipped) {
   const std::string svg = RenderSvg(Example());
   // 0.1 of reward is more than a tenth of the plot, although one interval reaches to 10.
   EXPECT_GT(X(svg, 2) - X(svg, 0), 50);

@@ -45,7 +45,7 @@ void Validate(const LineSeries& series) {
   }
 }
 
-// The look of a series: colour number, or neutral.
+// The colour index of a series, or neutral.
 struct Style {
   int number;
   std::string Colour(char kind) const {
@@ -93,8 +93,8 @@ std::vector<Run> SplitAtGaps(const LineSeries& series, const PlotArea& area, con
   return runs;
 }
 
-// Of the points that share a column of pixels, the first, the lowest, the highest and the last draw
-// the same picture as all of them.
+// Downsampling: of the points in one column of pixels, the first, lowest, highest and last draw the
+// same picture as all of them.
 Run Thin(const Run& run) {
   Run out;
   for (std::size_t begin = 0; begin < run.size();) {
@@ -150,7 +150,7 @@ std::string BandPath(const LineSeries& series, const std::vector<Run>& runs, con
   return path;
 }
 
-// Points at least `spacing` apart along the way.
+// Points at least `spacing` apart along the line.
 std::vector<Point> Sparse(const std::vector<Run>& runs, double spacing) {
   std::vector<Point> out;
   for (const Run& run : runs) {
@@ -193,7 +193,7 @@ void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
     const double spacing = series.draw == SeriesDraw::kMarkers ? 0 : kMarkerSpacing;
     for (const Point& point : Sparse(runs, spacing)) markers += style.Marker(point.x, point.y);
   } else {
-    // A line needs two points; one that stands alone would be invisible.
+    // A line needs two points; an isolated one would be invisible.
     for (const Run& run : runs) {
       if (run.size() == 1) markers += style.Marker(run.front().x, run.front().y);
     }

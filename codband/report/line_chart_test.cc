@@ -107,7 +107,7 @@ TEST(LineChartTest, LongLegendEntriesStayInsideThePicture) {
   EXPECT_EQ(Count(svg, "m…</text>"), 1u);
 }
 
-TEST(LineChartTest, HoverIsThinnedAndShowsValues) {
+TEST(LineChartTest, TooltipsAreDownsampledAndShowValues) {
   LineChart chart = Regret(2, 20000, Scale::kLinear);
   const std::string svg = RenderSvg(chart);
   const std::vector<std::string> groups = Between(svg, "<g class=\"cb-hit\">", "</g>");
@@ -120,7 +120,7 @@ TEST(LineChartTest, HoverIsThinnedAndShowsValues) {
   EXPECT_LT(svg.size(), 250000u) << "long series are thinned";
 }
 
-TEST(LineChartTest, ThinningKeepsThePeak) {
+TEST(LineChartTest, DownsamplingKeepsThePeak) {
   LineChart chart{.title = "peak"};
   chart.series.push_back({.name = "a"});
   for (int i = 0; i < 50000; ++i) {
@@ -148,7 +148,7 @@ TEST(LineChartTest, ValuesThatCannotBeDrawnLeaveGaps) {
   EXPECT_EQ(Count(svg, "<path class=\"cb-f0\""), 1u);
 }
 
-TEST(LineChartTest, BandBelowZeroOnALogAxisIsCutAtTheEdge) {
+TEST(LineChartTest, BandBelowZeroOnALogAxisIsClippedAtTheEdge) {
   LineChart chart{.title = "band", .y_scale = Scale::kLog};
   chart.series.push_back(
       {.name = "a", .x = {1, 2}, .y = {10, 20}, .low = {-5, 15}, .high = {kNan, kInf}});

@@ -26,7 +26,7 @@ std::string FormatDuration(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-// Whole units; rounding down, so that the total is shown only when it is reached.
+// Whole units, rounded down, so that the total is shown only once it is reached.
 std::string FormatAmount(double amount) {
   return GroupThousands(fmt::format("{:.0f}", std::floor(amount + 1e-9)));
 }
@@ -101,7 +101,7 @@ void Progress::Finish() {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
   finished_ = true;
-  // Spaces instead of an escape sequence: they also clear a terminal that knows none.
+  // Spaces rather than an escape sequence, which not every terminal knows.
   if (drawn_columns_ > 0) {
     Write("\r" + std::string(static_cast<std::size_t>(drawn_columns_), ' ') + "\r");
   }

@@ -16,20 +16,20 @@ struct ProgressState {
 
 // One line without a line break, at most `columns` wide:
 //   [########------------]  40%  400/1,000  1:05 elapsed, 1:38 left  linucb
-// The time left assumes that the remaining work goes as fast as the work so far; "–" while nothing
-// is done. Parts that do not fit are left out, the label first. Control characters are removed.
+// The time left assumes a constant rate; "–" while nothing is done. Parts that do not fit are
+// dropped, the label first. Control characters are removed.
 std::string FormatProgress(const ProgressState& state, int columns);
 
 struct ProgressOptions {
-  double total = 1;                    // in units of the caller's choice; not more than 0: unknown
+  double total = 1;                    // in any unit; 0 or less: unknown
   int fd = 2;                          // standard error
   std::optional<bool> enabled = {};    // without a value: enabled if fd is a terminal
   std::function<double()> clock = {};  // seconds; without a function: WallSeconds
 };
 
-// A progress bar on one line of a terminal, redrawn at most ten times a second. When it is not
-// enabled it writes nothing at all. Thread-safe: workers call Advance as they finish pieces. Write
-// errors are ignored: a lost bar must not stop the work.
+// A progress bar on one line of a terminal, redrawn at most ten times a second. Writes nothing if
+// it is not enabled. Thread-safe: workers call Advance as they finish pieces. Write errors are
+// ignored: the work must not fail because of its progress bar.
 class Progress {
  public:
   explicit Progress(ProgressOptions options);
@@ -37,7 +37,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Adds work; a part of a unit is fine. Work past the total is shown as 100%.
+  // Adds finished work, which may be a fraction of a unit. More than the total is shown as 100%.
   void Advance(double work = 1);
   // Replaces the work done so far.
   void Set(double done);

@@ -105,7 +105,7 @@ TEST(ProgressTest, RedrawsAtMostTenTimesASecondAndCleansUp) {
   EXPECT_EQ(pipe.Read(), "");
 }
 
-TEST(ProgressTest, ShorterLineWipesTheLongerOne) {
+TEST(ProgressTest, ShorterLineClearsTheLongerOne) {
   Pipe pipe;
   double now = 0;
   Progress progress(

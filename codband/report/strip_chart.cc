@@ -70,7 +70,7 @@ Axis TimeAxis(const StripChart& chart) {
   return {Scale::kLinear, low, high};
 }
 
-// Every how many rows there is room for a label: 1, 2, 5, 10, 20, …
+// The step between labelled rows that leaves room for the text: 1, 2, 5, 10, 20, …
 std::size_t LabelStride(double row_height) {
   for (std::size_t power = 1;; power *= 10) {
     for (const std::size_t factor : {1, 2, 5}) {

@@ -21,17 +21,16 @@ struct StripChart {
   std::string title = {};
   std::string x_label = {};
   std::vector<StripRow> rows = {};               // drawn from the top down
-  std::string category_word = "model";           // names categories without a name: "model 3"
-  std::vector<std::string> category_names = {};  // by category; may be shorter than there are
+  std::string category_word = "model";           // for categories without a name: "model 3"
+  std::vector<std::string> category_names = {};  // by category; may be shorter
   std::string mark_name = "change";              // the marks' entry in the legend
 };
 
-// One horizontal line per row, time to the right, the colour telling the category: who followed
-// which model when. A self-contained SVG document, as RenderSvg of line_chart.h makes. A category
-// has the same colour in every chart: fourteen colours, then again from the start; neighbours of
-// the same category are joined. Rows are labelled as densely as the text allows; the legend names
-// up to 20 categories in ascending order. Segments that are empty or not finite are left out. Pure;
-// thread-safe.
+// A timeline per row, coloured by category: which user was on which model when. A self-contained
+// SVG document like that of RenderSvg (line_chart.h). A category has the same colour in every
+// chart; the fourteen colours repeat. Adjacent segments of one category are merged. Rows are
+// labelled as densely as the text allows; the legend names up to 20 categories in ascending order.
+// Segments that are empty or not finite are omitted. Pure; thread-safe.
 std::string RenderSvg(const StripChart& chart);
 
 }  // namespace codband::report

@@ -60,7 +60,7 @@ TEST(StripChartTest, LabelsRowsSparselyEnoughToRead) {
   EXPECT_EQ(Count(RenderSvg(Users(8, 2)), "text-anchor=\"end\">user "), 8u);
 }
 
-TEST(StripChartTest, CategoryKeepsItsColourAndCyclesAfterFourteen) {
+TEST(StripChartTest, ColoursOfCategoriesRepeatAfterFourteen) {
   StripChart chart;
   chart.rows.push_back({.label = "a", .segments = {{0, 1, 16}, {1, 2, 2}, {2, 3, -1}}});
   chart.category_names = {"zero", "one", "two <2>"};
@@ -73,7 +73,7 @@ TEST(StripChartTest, CategoryKeepsItsColourAndCyclesAfterFourteen) {
   EXPECT_EQ(Count(svg, ">one</text>"), 0u);
 }
 
-TEST(StripChartTest, JoinsNeighboursOfTheSameCategory) {
+TEST(StripChartTest, MergesAdjacentSegmentsOfACategory) {
   StripChart chart;
   chart.rows.push_back({.label = "a", .segments = {{0, 1, 3}, {1, 2, 3}, {2.5, 3, 3}, {3, 4, 1}}});
   const std::string svg = RenderSvg(chart);
@@ -81,7 +81,7 @@ TEST(StripChartTest, JoinsNeighboursOfTheSameCategory) {
   EXPECT_EQ(Count(svg, "<title>a: model 3, 0 – 2</title>"), 1u);
 }
 
-TEST(StripChartTest, LegendSaysHowManyCategoriesItLeavesOut) {
+TEST(StripChartTest, LegendSaysHowManyCategoriesItOmits) {
   StripChart chart;
   chart.rows.push_back({.label = "a"});
   for (int c = 0; c < 33; ++c) chart.rows[0].segments.push_back({1.0 * c, c + 1.0, c});

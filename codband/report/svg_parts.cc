@@ -16,8 +16,8 @@ constexpr double kLineHeight = 20;
 constexpr double kSymbolWidth = 26;
 constexpr double kLegendGap = 16;
 
-// .cb-c*: colour of a line or of an outline; .cb-f*: fill; .cb-d*: dash of the second and third
-// round through the colours; n: neutral; .cb-halo: sets a mark off from the colour below it.
+// .cb-c*: colour of a line or an outline; .cb-f*: fill; .cb-d*: dash pattern of the second and
+// third pass through the colours; n: neutral; .cb-halo: separates a mark from the colour below it.
 constexpr std::string_view kStyle =
     R"css(.cb-chart{max-width:40rem;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-size:14px}
 .cb-chart text{fill:#2b3038}
@@ -82,7 +82,7 @@ std::vector<std::string> Wrap(std::string_view text, double font_size, double wi
   return lines;
 }
 
-// The widest name of each of `columns` columns that are filled downwards.
+// The widest name of each of `columns` columns, filled column by column.
 std::vector<double> LegendColumns(const std::vector<double>& widths, std::size_t columns) {
   const std::size_t rows = (widths.size() + columns - 1) / columns;
   std::vector<double> result;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "codband/base/csv.h"
 #include "codband/base/text.h"
 
 namespace codband::report {
@@ -40,16 +41,6 @@ std::string EscapeMarkdown(std::string_view text) {
     }
   }
   return out;
-}
-
-std::string CsvCell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
 }
 
 }  // namespace
@@ -128,11 +119,11 @@ std::string ReportTable::ToMarkdown() const {
 std::string ReportTable::ToCsv() const {
   std::string out;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    out += (c == 0 ? "" : ",") + CsvCell(columns_[c].title);
+    out += (c == 0 ? "" : ",") + CsvField(columns_[c].title);
   }
   out += '\n';
   for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < row.size(); ++c) out += (c == 0 ? "" : ",") + CsvCell(row[c]);
+    for (std::size_t c = 0; c < row.size(); ++c) out += (c == 0 ? "" : ",") + CsvField(row[c]);
     out += '\n';
   }
   return out;

@@ -15,8 +15,8 @@ struct TableColumn {
   Align align = Align::kLeft;  // kRight for numbers
 };
 
-// A table of text that is printed in four notations. Cells hold the characters to show: every
-// notation escapes what it must. Not thread-safe; const members may be called from several threads.
+// A table of text that is printed in four formats. Cells hold plain text; every format escapes what
+// it must. Not thread-safe; const members may be called from several threads.
 class ReportTable {
  public:
   // Throws std::invalid_argument if there is no column.
@@ -25,20 +25,19 @@ class ReportTable {
   // Throws std::invalid_argument unless there is one cell per column.
   void AddRow(std::vector<std::string> cells);
 
-  // Marks a cell, such as the best of its column: bold in Markdown, <strong> in HTML, no effect in
-  // text and CSV. Throws std::invalid_argument if there is no such cell (yet).
+  // Emphasises a cell, such as the best of its column: bold in Markdown, <strong> in HTML, no
+  // effect in text and CSV. Throws std::invalid_argument if the cell does not exist.
   void Emphasise(std::size_t row, std::size_t column);
 
   std::size_t row_count() const { return rows_.size(); }
-  std::size_t column_count() const { return columns_.size(); }
 
-  // Aligned for a terminal: titles, a rule, rows; two spaces between columns, none at line ends.
+  // Aligned for a terminal: titles, a rule, rows; two spaces between columns, no trailing ones.
   std::string ToText() const;
-  // A GitHub table, padded so that the source is readable too.
+  // A GitHub table, padded so that its source is readable too.
   std::string ToMarkdown() const;
-  // Quoted after RFC 4180; lines end in "\n" alone, as Unix tools expect.
+  // RFC 4180, but lines end in "\n" alone, as Unix tools expect.
   std::string ToCsv() const;
-  // One <table> that needs no style sheet for its alignment.
+  // A <table> whose alignment needs no style sheet.
   std::string ToHtml() const;
 
  private:

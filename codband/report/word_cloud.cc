@@ -15,14 +15,14 @@ namespace codband::report {
 namespace {
 
 constexpr double kSmallestFont = 9;
-// Words that are too wide at this size are cut, so that one cannot make all the others small.
+// Words too wide at this size are truncated, so that one long word does not shrink all others.
 constexpr double kWidestFont = 12;
 constexpr double kLargestFont = 44;
-// Of its largest size, for a word next to nothing in weight.
+// The smallest font size as a share of the largest.
 constexpr double kShrink = 0.9;
 // Around every word, on each side.
 constexpr double kGap = 1.5;
-// How far letters reach over and under the line, in font sizes, accents included.
+// Ascent and descent in font sizes, accents included.
 constexpr double kAscent = 0.98;
 constexpr double kDescent = 0.27;
 
@@ -30,11 +30,11 @@ constexpr double kCellGap = 16;
 constexpr double kCellWidth = (kSvgWidth - 2 * kSvgMargin - kCellGap) / 2;
 constexpr double kCellHeight = 210;
 constexpr double kHeadHeight = 44;
-// Fills that can be read as text, on white and on black.
+// Fills with enough contrast for text, on white and on black.
 constexpr int kTextFills[] = {0, 1, 10, 2, 8, 13};
 
-// TextWidth is meant for labels, where a letter too wide is no harm. Here widest letters and other
-// alphabets have room too.
+// TextWidth is for labels, where a wide letter does no harm. Words must not overlap, so that wide
+// letters and other scripts get more room here.
 double WordWidth(std::string_view text, double font_size) {
   double extra = 0;
   for (std::size_t i = 0; i < text.size();) {
@@ -78,14 +78,14 @@ class Layout {
  public:
   Layout(double width, double height) : width_(width), height_(height) {}
 
-  // The first free place on a spiral around the middle; false if there is none.
+  // The first free place on a spiral around the centre; false if there is none.
   bool Place(const CloudWord& word, double font_size) {
     PlacedWord placed{.text = word.text, .weight = word.weight, .font_size = font_size};
     placed.width = WordWidth(placed.text, font_size) + 2 * kGap;
     placed.height = (kAscent + kDescent) * font_size + 2 * kGap;
     if (placed.width > width_ || placed.height > height_) return false;
-    // Arms two units apart and steps of about two units along them, stretched to the form of the
-    // box: it reaches the corners when the radius is that of half of the diagonal.
+    // Turns are two units apart, steps about two units long, stretched to the aspect ratio of the
+    // box: the spiral reaches the corners when the radius is half of the diagonal.
     constexpr double kStep = 2;
     const double stretch = width_ / height_;
     const double farthest = std::numbers::sqrt2 * height_ / 2;
@@ -118,7 +118,7 @@ class Layout {
   std::vector<PlacedWord> words_;
 };
 
-// All words with the heaviest at `largest`, or nothing if one found no room and `partly` is not
+// All words, the heaviest with font size `largest`; nothing if one does not fit and `partly` is not
 // set.
 std::optional<std::vector<PlacedWord>> Fill(const std::vector<CloudWord>& words, double largest,
                                             double width, double height, bool partly) {

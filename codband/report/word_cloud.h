@@ -11,7 +11,7 @@ struct CloudWord {
   double weight = 0;
 };
 
-// A word in its place: the box that its letters stay in, whichever sans-serif font draws them.
+// A placed word: a box that contains its letters in any common sans-serif font.
 struct PlacedWord {
   std::string text = {};
   double weight = 0;
@@ -20,25 +20,24 @@ struct PlacedWord {
   double baseline = 0;
 };
 
-// Puts words into a box of the given size, the heaviest first and nearest to the middle, each as
-// near to it as those before leave room. The area of a letter grows with the weight: font sizes go
-// with its square root, from the largest that lets all words in, and none is smaller than can be
-// read. No two boxes overlap, and none leaves the box. Words whose weight is not positive and
-// finite, or whose text is empty, are left out, and so are the lightest of those that find no room
-// at the smallest size; a word wider than the box ends in "…". Deterministic: equal weights come in
-// the order of their texts.
-// Takes some ten milliseconds for 30 words.
+// Places words in a box of the given size, in descending order of weight, each as close to the
+// centre as the words before it allow. Font size is proportional to the square root of the weight,
+// so that the area of a word is proportional to it; the scale is the largest at which all words
+// fit, with a legible minimum. Boxes neither overlap nor leave the box. Words with an empty text or
+// a weight that is not positive and finite are omitted, as are the lightest ones if not all fit at
+// the minimum size; a word wider than the box is truncated with "…". Deterministic: ties are broken
+// by text. Takes about ten milliseconds for 30 words.
 std::vector<PlacedWord> PlaceWords(std::span<const CloudWord> words, double width, double height);
 
 struct WordCloud {
   std::string title = {};
-  std::string subtitle = {};  // below the title, fainter
+  std::string subtitle = {};  // below the title, in a lighter colour
   std::vector<CloudWord> words = {};
 };
 
-// Clouds side by side, two in a row, as one self-contained SVG document like those of line_chart.h.
-// A cloud without words says so. The weight shows when the pointer rests on a word. The same clouds
-// give the same bytes. Pure; thread-safe.
+// Clouds, two per row, as one self-contained SVG document like that of RenderSvg (line_chart.h). A
+// cloud without words says so. A tooltip shows the weight of a word. Deterministic. Pure;
+// thread-safe.
 std::string RenderSvg(const std::string& title, std::span<const WordCloud> clouds);
 
 }  // namespace codband::report

@@ -55,7 +55,7 @@ TEST(WordCloudTest, WordsNeverOverlapOrLeaveTheBox) {
   }
 }
 
-TEST(WordCloudTest, SizesGoWithTheRootOfTheWeight) {
+TEST(WordCloudTest, FontSizeIsProportionalToTheRootOfTheWeight) {
   const std::vector<CloudWord> words = {{"rock", 100}, {"pop", 49}, {"jazz", 25}, {"folk", 36}};
   const std::vector<PlacedWord> placed = PlaceWords(words, 300, 200);
   ASSERT_EQ(placed.size(), 4U);
@@ -86,7 +86,7 @@ TEST(WordCloudTest, OrderOfTheWordsChangesNothing) {
   }
 }
 
-TEST(WordCloudTest, ThirtyWordsAllFindRoomInACell) {
+TEST(WordCloudTest, ThirtyWordsFitIntoACell) {
   std::vector<CloudWord> words;
   for (int i = 0; i < 30; ++i) words.push_back({fmt::format("genre {}", i), 100.0 / (i + 1)});
   const std::vector<PlacedWord> placed = PlaceWords(words, 268, 210);
@@ -94,7 +94,7 @@ TEST(WordCloudTest, ThirtyWordsAllFindRoomInACell) {
   EXPECT_GT(placed.front().font_size, 20);
 }
 
-TEST(WordCloudTest, TooManyWordsLoseTheLightestAndLongOnesTheirEnd) {
+TEST(WordCloudTest, LightestWordsAreDroppedAndLongOnesTruncatedWhereTheyDoNotFit) {
   std::vector<CloudWord> words;
   for (int i = 0; i < 200; ++i) words.push_back({fmt::format("word{}", i), 1000.0 - i});
   const std::vector<PlacedWord> placed = PlaceWords(words, 120, 60);

@@ -1,17 +1,18 @@
 #include "codband/store/rocksdb_messages.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <system_error>
+
+#include "codband/base/clock.h"
+#include "codband/base/time.h"
 
 namespace codband::store {
 namespace {
@@ -40,10 +41,8 @@ void RocksDbMessages::Logv(const char* format, std::va_list arguments) {
   const int length = std::vsnprintf(message.data(), message.size(), format, arguments);
   if (length < 0) return;
   const auto kept = std::min(static_cast<std::size_t>(length), message.size() - 1);
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const std::string line =
-      fmt::format("{:%Y-%m-%dT%H:%M:%S}Z {}\n", now, std::string_view(message.data(), kept));
+      fmt::format("{} {}\n", FormatRfc3339(UnixMillis()), std::string_view(message.data(), kept));
 
   const std::lock_guard lock(mutex_);
   if (bytes_ > kMaxBytes) {

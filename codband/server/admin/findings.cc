@@ -30,7 +30,7 @@ constexpr TableName kTables[] = {
     {store::Table::kDeadlines, "deadlines", "ends of waits"},
 };
 
-std::string Count(std::uint64_t number) { return GroupThousands(fmt::format("{}", number)); }
+std::string Count(std::uint64_t number) { return GroupThousands(number); }
 
 std::string Size(std::uint64_t bytes) {
   return bytes < (1 << 20) ? fmt::format("{:.1f} KiB", static_cast<double>(bytes) / (1 << 10))

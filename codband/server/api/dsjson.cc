@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
+#include "codband/base/time.h"
 #include "codband/server/api/decision_log.h"
 
 namespace codband::server {
@@ -19,16 +19,6 @@ using Json = nlohmann::ordered_json;
 // Bytes that are no UTF-8 become the replacement character: a line is always valid JSON.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// "2021-07-29T10:00:00.999Z"
-std::string Rfc3339(std::int64_t time_ms) {
-  const std::int64_t ms = ((time_ms % 1000) + 1000) % 1000;
-  const std::time_t seconds = (time_ms - ms) / 1000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, ms);
 }
 
 Json ReadableByVw(const Json& json);
@@ -99,7 +89,7 @@ std::string ToDsJson(const engine::FinishedDecision& decision) {
       chance, decision.chosen + 1, decision.chosen);
   add(R"(,"_original_label_cost":{},"_skipLearn":{},"_defaulted":{})", cost, !decision.learned,
       decision.defaulted);
-  add(R"(,"Timestamp":"{}","Version":"1","EventId":{})", Rfc3339(decision.time_ms),
+  add(R"(,"Timestamp":"{}","Version":"1","EventId":{})", FormatRfc3339(decision.time_ms),
       Dump(decision.event_id));
   const char* separator = "";
   for (line += R"(,"a":[)"; const std::size_t i : order) {

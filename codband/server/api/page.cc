@@ -7,8 +7,9 @@
 #include <iterator>
 #include <utility>
 
+#include "codband/base/text.h"
+#include "codband/base/time.h"
 #include "codband/base/version.h"
-#include "codband/server/api/text.h"
 
 namespace codband::server {
 namespace {
@@ -53,19 +54,6 @@ background:var(--soft);font-size:.82rem;line-height:1.5rem}
 .empty{padding:1rem;color:var(--muted);margin:0}
 @media (max-width:36rem){main{padding:1rem .75rem 2rem}th,td{padding:.45rem .6rem}nav{margin-left:0}}
 )css";
-
-std::string Html(std::string_view text) {
-  std::string out;
-  AppendHtml(out, text);
-  return out;
-}
-
-// 1234567 → "1,234,567".
-std::string Grouped(std::uint64_t number) {
-  std::string digits = fmt::format("{}", number);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
-}
 
 std::string Bytes(std::uint64_t bytes) {
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -123,12 +111,12 @@ class Page {
     out_ +=
         "<nav><a href=\"/metrics\">Metrics</a><a href=\"/openapi.json\">API</a>"
         "<a href=\"/v1/health/ready\">Health</a></nav>\n";
-    Write("<p class=\"what\">Version {} · policy {} · {} features", Html(kVersion),
-          Html(stats.policy), stats.dim);
-    if (!facts_.mode.empty()) Write(" · mode {}", Html(facts_.mode));
+    Write("<p class=\"what\">Version {} · policy {} · {} features", EscapeXml(kVersion),
+          EscapeXml(stats.policy), stats.dim);
+    if (!facts_.mode.empty()) Write(" · mode {}", EscapeXml(facts_.mode));
     Write(" · up {}</p>\n</header>\n", Duration(facts_.now_ms - facts_.start_time_ms));
     if (!stats.last_error.empty()) {
-      Write("<p class=\"trouble\">The store is in trouble: {}</p>\n", Html(stats.last_error));
+      Write("<p class=\"trouble\">The store is in trouble: {}</p>\n", EscapeXml(stats.last_error));
     }
   }
 
@@ -138,13 +126,13 @@ class Page {
       Write("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", number, label);
     };
     out_ += "<section class=\"tiles\">\n";
-    tile(Grouped(stats.ranks), "decisions since start");
-    tile(Grouped(stats.rewards_accepted), "rewards accepted");
-    tile(Grouped(stats.users), "users");
-    tile(Grouped(stats.models), "groups of taste");
-    tile(Grouped(stats.changes_last_hour), "changed in the last hour");
-    tile(Grouped(stats.items), "items");
-    tile(Grouped(stats.pending), "waiting for a reward");
+    tile(GroupThousands(stats.ranks), "decisions since start");
+    tile(GroupThousands(stats.rewards_accepted), "rewards accepted");
+    tile(GroupThousands(stats.users), "users");
+    tile(GroupThousands(stats.models), "groups of taste");
+    tile(GroupThousands(stats.changes_last_hour), "changed in the last hour");
+    tile(GroupThousands(stats.items), "items");
+    tile(GroupThousands(stats.pending), "waiting for a reward");
     tile(Bytes(stats.store.disk_bytes), "on disk");
     out_ += "</section>\n";
   }
@@ -175,17 +163,17 @@ class Page {
     Write(
         "<tr><td><a href=\"/v1/models/{0}\">{0}</a></td><td class=\"share\">{1}"
         "<div class=\"bar\"><i style=\"width:{2:.1f}%\"></i></div></td>",
-        model.id, Grouped(model.users),
+        model.id, GroupThousands(model.users),
         100.0 * static_cast<double>(model.users) / static_cast<double>(most));
     Write("<td class=\"n\">{:.1f}%</td><td class=\"n\">{}</td><td>", 100 * model.popularity,
-          Grouped(model.observations));
+          GroupThousands(model.observations));
     for (const engine::ModelReport::Top& tag : model.tags) {
-      Write("<span class=\"tag\">{}</span>", Html(tag.name));
+      Write("<span class=\"tag\">{}</span>", EscapeXml(tag.name));
     }
     out_ += model.tags.empty() ? "<span class=\"muted\">–</span></td><td>" : "</td><td>";
     for (std::size_t i = 0; i < model.items.size(); ++i) {
       Write("{}{} <span class=\"muted\">{:.2f}</span>", i == 0 ? "" : "<br>",
-            Html(model.items[i].name), model.items[i].weight);
+            EscapeXml(model.items[i].name), model.items[i].weight);
     }
     out_ += model.items.empty() ? "<span class=\"muted\">–</span></td></tr>\n" : "</td></tr>\n";
   }
@@ -198,13 +186,11 @@ class Page {
     }
     out_ += "<table>\n<tr><th>When</th><th>User</th><th>From group</th><th>To group</th></tr>\n";
     for (const engine::Change& change : facts_.changes) {
-      std::string time;
-      AppendTime(time, change.time_ms);
       Write(
           "<tr><td><time datetime=\"{0}\" title=\"{0}\">{1} ago</time></td><td>{2}</td>"
           "<td>{3}</td><td>{4}</td></tr>\n",
-          time, Duration(facts_.now_ms - change.time_ms), Html(change.user), Group(change.from),
-          Group(change.to));
+          FormatRfc3339(change.time_ms), Duration(facts_.now_ms - change.time_ms),
+          EscapeXml(change.user), Group(change.from), Group(change.to));
     }
     out_ += "</table>\n</div>\n";
   }

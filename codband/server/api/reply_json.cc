@@ -8,7 +8,8 @@
 #include <cstring>
 
 #include "codband/base/check.h"
-#include "codband/server/api/text.h"
+#include "codband/base/text.h"
+#include "codband/base/time.h"
 
 namespace codband::server {
 namespace {
@@ -65,7 +66,7 @@ void AppendModelId(std::string& out, std::string_view key, ModelId model) {
 void AppendTimeMember(std::string& out, std::string_view key, std::int64_t time_ms) {
   out += key;
   out += '"';
-  AppendTime(out, time_ms);
+  AppendRfc3339(out, time_ms);
   out += '"';
 }
 
@@ -146,9 +147,9 @@ void AppendJsonString(std::string& out, std::string_view text) {
       ++i;
       continue;
     }
-    const std::size_t length = Utf8Length(text, i);
-    out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(i, length);
-    i += length == 0 ? 1 : length;
+    const std::size_t begin = i;
+    const bool replaced = DecodeUtf8(text, &i) == kReplacementPoint;
+    out += replaced ? kReplacementCharacter : text.substr(begin, i - begin);
   }
   out += '"';
 }

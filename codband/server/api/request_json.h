@@ -16,7 +16,7 @@ namespace codband::server {
 // What is unknown, given twice, nested deeper than kMaxJsonDepth, not UTF-8 or not a finite number
 // is refused; nothing is repaired. Safe from any thread; each keeps a parser of its own.
 
-inline constexpr std::size_t kMaxIdBytes = 256;     // of users, events, items, tags
+using engine::kMaxIdBytes;
 inline constexpr std::size_t kMaxNameBytes = 1024;  // of a feature: its path and its word
 inline constexpr std::size_t kMaxJsonDepth = 64;
 

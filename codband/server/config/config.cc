@@ -12,7 +12,9 @@
 #include <optional>
 
 #include "codband/base/file.h"
+#include "codband/base/lines.h"
 #include "codband/base/parse.h"
+#include "codband/base/text.h"
 #include "codband/server/config/config_keys.h"
 
 namespace codband::server {
@@ -24,25 +26,6 @@ constexpr std::string_view kApiKeyVariable = "CODBAND_API_KEY";
 // gives to every container beside a service that is called codband.
 constexpr std::string_view kOtherVariables[] = {kApiKeyVariable, "CODBAND_UPDATE_GOLDEN"};
 constexpr std::string_view kOtherPrefixes[] = {"CODBAND_SERVICE_", "CODBAND_PORT"};
-
-// How many letters must be added, left out, replaced or swapped with their neighbour.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1,
-                             cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
 
 // "; did you mean server.listen?", or nothing where nothing is near.
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
@@ -347,12 +330,8 @@ std::string PrintServeConfig(const ServeConfig& config) {
   for (const ConfigKey& key : ConfigKeys()) {
     if (key.section != section) text += fmt::format("\n[{}]\n", key.section);
     section = key.section;
-    std::string_view help = key.help;
-    while (!help.empty()) {
-      const std::size_t end = std::min(help.find('\n'), help.size());
-      text += fmt::format("# {}\n", help.substr(0, end));
-      help.remove_prefix(std::min(end + 1, help.size()));
-    }
+    TextLines help(key.help);
+    while (help.Next()) text += fmt::format("# {}\n", help.line());
     text += fmt::format("# Allowed: {}. Default: {}.\n", key.AllowedText(),
                         TomlText(key.get(defaults)));
     text += fmt::format("{} = {}\n", key.name, TomlText(key.get(config)));

@@ -118,7 +118,7 @@ std::vector<ConfigKey> ServerKeys() {
        .name = "threads",
        .kind = ConfigKind::kWhole,
        .min = 1,
-       .max = 256,
+       .max = kMaxThreads,
        .help = "Threads that read and answer requests.",
        .get = GetWhole<&ServeConfig::server, &ServerOptions::threads>,
        .set = SetWhole<&ServeConfig::server, &ServerOptions::threads>},
@@ -214,7 +214,7 @@ std::vector<ConfigKey> LearningKeys() {
        .name = "dimension",
        .kind = ConfigKind::kWhole,
        .min = 0,
-       .max = 1024,
+       .max = kMaxFeatures,
        .help = "Numbers that describe an item; named features are hashed into so many.\n"
                "0: as the data directory has it, or 32 for a new one. It cannot be changed later.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>,

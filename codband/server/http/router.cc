@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
+#include "codband/base/text.h"
 #include "codband/server/api/request_json.h"
 #include "codband/server/api/text.h"
 
@@ -59,22 +59,6 @@ bool Matches(std::string_view pattern, std::string_view path, std::string_view& 
   if (id.empty() || rest.substr(id.size()) != after) return false;
   raw_id = id;
   return true;
-}
-
-// Levenshtein's distance.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ Status Validate(const ServerOptions& options) {
   const auto bad = [](std::string_view field, std::string_view reason) {
     return Status::InvalidArgument(fmt::format("{}: {}", field, reason));
   };
-  if (options.threads == 0 || options.threads > 1024) return bad("threads", "is not in 1 to 1024");
+  if (options.threads == 0 || options.threads > kMaxThreads) {
+    return bad("threads", fmt::format("is {}, expected 1 to {}", options.threads, kMaxThreads));
+  }
   if (options.max_connections == 0) return bad("max_connections", "is 0");
   if (options.request_timeout_ms <= 0) return bad("request_timeout_ms", "is not positive");
   if (options.idle_timeout_ms <= 0) return bad("idle_timeout_ms", "is not positive");

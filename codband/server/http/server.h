@@ -12,6 +12,8 @@ namespace codband::server {
 
 class DecisionLog;
 
+inline constexpr std::size_t kMaxThreads = 256;
+
 struct ServerOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: any that is free

@@ -1,167 +1,20 @@
-#include "codband/replay/replay.h"
+#include "codband/replay/play.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <string>
 
-#include "codband/base/file.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/user_graph.h"
 
 namespace codband::replay {
 namespace {
 
-class ReadStreamTest : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    directory_ =
-        std::filesystem::path(testing::TempDir()) / (std::string("replay_") + test->name());
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  Result<RecordedStream> Read(const std::string& features, const std::string& events) const {
-    EXPECT_TRUE(WriteFileDurably(directory_ / "features.tsv", features).ok());
-    EXPECT_TRUE(WriteFileDurably(directory_ / "events.tsv", events).ok());
-    return ReadStream(directory_);
-  }
-
-  Result<RecordedStream> ReadLogOf(const std::string& features, const std::string& log) const {
-    EXPECT_TRUE(WriteFileDurably(directory_ / "features.tsv", features).ok());
-    EXPECT_TRUE(WriteFileDurably(directory_ / "log.tsv", log).ok());
-    return ReadLog(directory_);
-  }
-
-  std::filesystem::path directory_;
-};
-
-constexpr const char* kFeatures = "7\t0.5\t-1\n3\t0\t2e-3\n12\t1\t1\n";
-constexpr const char* kEvents = "40\t1254348000000\t3,7\n5\t1254348000000.5\t12\n40\t-1\t7,12,3\n";
-
-TEST_F(ReadStreamTest, HoldsRowsOfFeaturesAndCandidatesInTheOrderOfTheFiles) {
-  const auto stream = Read(kFeatures, kEvents);
-  ASSERT_TRUE(stream.ok()) << stream.status().message();
-  EXPECT_EQ(stream.value().dim, 2U);
-  EXPECT_EQ(stream.value().item_count(), 3U);
-  EXPECT_EQ(stream.value().features, (std::vector<double>{0.5, -1, 0, 2e-3, 1, 1}));
-  EXPECT_EQ(stream.value().candidates, (std::vector<std::uint32_t>{1, 0, 2, 0, 2, 1}));
-  ASSERT_EQ(stream.value().events.size(), 3U);
-  EXPECT_EQ(stream.value().events[1].user, 5U);
-  EXPECT_EQ(stream.value().events[2].user, 40U);
-  EXPECT_EQ(stream.value().events[2].begin, 3U);
-  EXPECT_EQ(stream.value().events[2].end, 6U);
-  EXPECT_EQ(stream.value().user_count, 2U);
-  EXPECT_DOUBLE_EQ(stream.value().chance(), 1.0 / 2 + 1 + 1.0 / 3);
-}
-
-TEST_F(ReadStreamTest, LogsPutWhatWasShownFirst) {
-  const auto log = ReadLogOf(kFeatures, "40\t5\t7\t1\t3,7,12\n5\t6\t12\t0\t12\n");
-  ASSERT_TRUE(log.ok()) << log.status().message();
-  EXPECT_TRUE(log.value().logged);
-  EXPECT_EQ(log.value().candidates, (std::vector<std::uint32_t>{0, 1, 2, 2}));
-  ASSERT_EQ(log.value().events.size(), 2U);
-  EXPECT_EQ(log.value().events[0].reward, 1);
-  EXPECT_EQ(log.value().events[1].reward, 0);
-  EXPECT_EQ(log.value().total_reward(), 1);
-  EXPECT_EQ(log.value().chance(), 1);
-  EXPECT_EQ(log.value().user_count, 2U);
-}
-
-TEST_F(ReadStreamTest, WrongLogsAreRefusedWithTheLine) {
-  const auto message = [&](const std::string& log) {
-    const auto read = ReadLogOf(kFeatures, log);
-    EXPECT_EQ(read.status().code(), StatusCode::kInvalidArgument);
-    return read.status().message();
-  };
-  const std::string good = "40\t5\t7\t1\t3,7,12\n";
-  EXPECT_NE(message(good + "1\t2\t3,7\n")
-                .find("log.tsv, line 2: 3 fields, expected 5: user id, "
-                      "timestamp, item shown, click, item ids"),
-            std::string::npos);
-  EXPECT_NE(message("1\t2\t7\t2\t7\n").find("click = '2', expected 0 or 1"), std::string::npos);
-  EXPECT_NE(message("1\t2\t7\t1\t3,12\n").find("item shown = '7', expected one of the candidates"),
-            std::string::npos);
-  EXPECT_NE(message("1\t2\t7\t1\t\n").find("no candidates"), std::string::npos);
-  EXPECT_NE(message("1\t2\t7\t0\t7\n").find("none of 1 events has a click"), std::string::npos);
-  EXPECT_NE(message("").find("is empty"), std::string::npos);
-  std::filesystem::remove(directory_ / "log.tsv");
-  EXPECT_EQ(ReadLog(directory_).status().code(), StatusCode::kNotFound);
-}
-
-TEST_F(ReadStreamTest, LineEndsOfWindowsAndAMissingLastOneAreFine) {
-  const auto stream = Read("7\t0.5\r\n3\t0", "40\t0\t3,7\r\n5\t0\t7");
-  ASSERT_TRUE(stream.ok()) << stream.status().message();
-  EXPECT_EQ(stream.value().features, (std::vector<double>{0.5, 0}));
-  EXPECT_EQ(stream.value().events.size(), 2U);
-}
-
-TEST_F(ReadStreamTest, BadInputNamesFileLineAndWhatWasExpected) {
-  std::string wide = "1";
-  for (std::size_t i = 0; i <= kMaxFeatures; ++i) wide += "\t0";
-  const struct {
-    std::string features;
-    std::string events;
-    std::string message;
-  } cases[] = {
-      {"", kEvents, "features.tsv is empty, expected a line for each item"},
-      {"7\n", kEvents, "features.tsv, line 1: 0 features, expected an item id and 1 to 1024"},
-      {wide, kEvents, "features.tsv, line 1: 1025 features, expected an item id and 1 to 1024"},
-      {"7\t1\t2\n3\t1\n", kEvents, "features.tsv, line 2: 1 features, expected 2 as on the first"},
-      {"7\t1\t2\n\n", kEvents, "features.tsv, line 2: 0 features, expected 2 as on the first"},
-      {"7\t1\n3\t1\t\n", kEvents, "features.tsv, line 2: 2 features, expected 1 as on the first"},
-      {"7\t1\n3\t1\nx\t1\n", kEvents, "features.tsv, line 3: item = 'x', expected a whole number"},
-      {"7\t1\t2\n3\t1\t1.x\n", kEvents,
-       "line 2: feature 2 = '1.x', expected a number within ±1e+15"},
-      {"7\tnan\n", kEvents, "line 1: feature 1 = 'nan', expected a number within ±1e+15"},
-      {"7\t1e16\n", kEvents, "line 1: feature 1 = '1e16', expected a number within ±1e+15"},
-      {"7\t\n", kEvents, "line 1: feature 1 = '', expected a number within ±1e+15"},
-      {"7\t1\n3\t1\n7\t2\n", kEvents,
-       "features.tsv, line 3: item 7 a second time, expected each item once"},
-      {kFeatures, "", "events.tsv is empty, expected a line for each event"},
-      {kFeatures, "1\t0\n", "events.tsv, line 1: 2 fields, expected 3: user id, timestamp, item"},
-      {kFeatures, "1\t0\t3\t7\n", "events.tsv, line 1: 4 fields, expected 3: user id, timestamp"},
-      {kFeatures, "1\t0\t3\n-1\t0\t3\n", "events.tsv, line 2: user = '-1', expected a whole"},
-      {kFeatures, "1\tnow\t3\n", "events.tsv, line 1: timestamp = 'now', expected a number"},
-      {kFeatures, "1\t0\t3\n1\t0\t\n", "events.tsv, line 2: no candidates, expected at least 1"},
-      {kFeatures, "1\t0\t3,\n", "events.tsv, line 1: item = '', expected a whole number"},
-      {kFeatures, "1\t0\t3,a\n", "events.tsv, line 1: item = 'a', expected a whole number"},
-      {kFeatures, "1\t0\t3\n1\t0\t3,4\n",
-       "events.tsv, line 2: item 4 is unknown, expected one of features.tsv"},
-      {kFeatures, "1\t0\t3,7\n1\t0\t7,3,7\n",
-       "events.tsv, line 2: item 7 a second time, expected each candidate once"},
-      {std::string(1000, 'x') + "\t1\n", kEvents,
-       "item = '" + std::string(40, 'x') + "...', expected"},
-  };
-  for (const auto& [features, events, message] : cases) {
-    const auto stream = Read(features, events);
-    ASSERT_FALSE(stream.ok()) << message;
-    EXPECT_EQ(stream.status().code(), StatusCode::kInvalidArgument) << message;
-    EXPECT_NE(stream.status().message().find(message), std::string::npos)
-        << message << "\n"
-        << stream.status().message();
-    EXPECT_EQ(stream.status().message().rfind(directory_.string(), 0), 0U)
-        << stream.status().message();
-  }
-}
-
-TEST_F(ReadStreamTest, MissingFilesAreNamed) {
-  for (const char* name : {"features.tsv", "events.tsv"}) {
-    ASSERT_TRUE(Read(kFeatures, kEvents).ok());
-    std::filesystem::remove(directory_ / name);
-    const auto stream = ReadStream(directory_);
-    EXPECT_EQ(stream.status().code(), StatusCode::kNotFound);
-    EXPECT_NE(stream.status().message().find(directory_ / name), std::string::npos);
-  }
-}
-
-// Two users with opposite tastes; the positive candidate is the one that the user likes best.
+// Two users with opposite parameters; the positive candidate is the best one for the user.
 RecordedStream MakeStream(std::size_t events) {
   constexpr std::size_t kItems = 60;
   constexpr std::size_t kCandidates = 5;
@@ -191,7 +44,7 @@ RecordedStream MakeStream(std::size_t events) {
   return stream;
 }
 
-// Always takes the first arm, and keeps what it saw.
+// Always chooses the first arm, and records what it saw.
 class FirstArm final : public Policy {
  public:
   explicit FirstArm(std::size_t dim) : Policy(dim) {}
@@ -224,7 +77,7 @@ class FirstArm final : public Policy {
   }
 };
 
-TEST(ReplayTest, PositionTellsNothing) {
+TEST(ReplayTest, PositionOfTheCandidateIsUninformative) {
   const RecordedStream stream = MakeStream(3000);
   FirstArm policy(stream.dim);
   const ReplayRun run = PlayStream(stream, policy, 1);
@@ -247,7 +100,7 @@ TEST(ReplayTest, OrderOfCandidatesDependsOnSeedAndEventAlone) {
     EXPECT_EQ(once.seen[e].user, stream.events[e].user);
     EXPECT_EQ(once.seen[e].key, (EventKey{.seed = 1, .event = e}));
     same += once.seen[e].arms == other.seen[e].arms;
-    // Whatever the order, it is the same candidates, and the reward is that of the arm taken.
+    // The candidates are a permutation, and the reward is that of the chosen arm.
     std::vector<std::vector<double>> offered;
     std::vector<std::vector<double>> recorded;
     for (std::size_t i = 0; i < 5; ++i) {
@@ -264,7 +117,7 @@ TEST(ReplayTest, OrderOfCandidatesDependsOnSeedAndEventAlone) {
   EXPECT_LT(same, 10U);
 }
 
-TEST(ReplayTest, RunHoldsWhatHappened) {
+TEST(ReplayTest, RunRecordsRewardsModelsAndChanges) {
   const RecordedStream stream = MakeStream(250);
   FirstArm policy(stream.dim);
   double progress = 0;
@@ -282,7 +135,7 @@ TEST(ReplayTest, RunHoldsWhatHappened) {
   EXPECT_DOUBLE_EQ(run.changes_per_1000, 1000 * 63.0 / 250);
 }
 
-TEST(ReplayTest, InterleavingMixesUsersAndKeepsEachOnesOrder) {
+TEST(ReplayTest, InterleavingKeepsTheOrderOfEachUsersEvents) {
   RecordedStream stream = MakeStream(300);
   std::ranges::stable_sort(stream.events, {}, &RecordedStream::Event::user);
   RecordedStream mixed = stream;
@@ -306,7 +159,7 @@ TEST(ReplayTest, InterleavingMixesUsersAndKeepsEachOnesOrder) {
 }
 
 // A log in which item i of four is shown at random to one of three users and clicked with a chance
-// of 0.1 (i + 1). Features tell the items from each other.
+// of 0.1 (i + 1). The features of an item are its indicator vector.
 RecordedStream MakeLog(std::size_t events) {
   constexpr std::uint32_t kItems = 4;
   RecordedStream log;
@@ -327,7 +180,7 @@ RecordedStream MakeLog(std::size_t events) {
   return log;
 }
 
-// Always takes the same item of MakeLog.
+// Always chooses the same item of MakeLog.
 class OneItem final : public Policy {
  public:
   explicit OneItem(std::size_t item) : Policy(4), item_(item) {}
@@ -354,7 +207,7 @@ class OneItem final : public Policy {
   std::size_t item_;
 };
 
-TEST(LogReplayTest, OneItemForeverHasTheClickRateThatTheLogHasForIt) {
+TEST(LogReplayTest, ConstantPolicyHasTheClickThroughRateOfItsItem) {
   const RecordedStream log = MakeLog(4000);
   for (std::uint32_t item = 0; item < 4; ++item) {
     std::vector<std::uint64_t> shown;
@@ -377,12 +230,12 @@ TEST(LogReplayTest, OneItemForeverHasTheClickRateThatTheLogHasForIt) {
     EXPECT_DOUBLE_EQ(run.mean_reward_error(),
                      std::sqrt(ctr * (1 - ctr) / static_cast<double>(shown.size())));
     EXPECT_EQ(run.changes_per_1000, 1000);
-    // And that is the item's true one, within four standard errors.
+    // It is the true rate of the item, within four standard errors.
     EXPECT_NEAR(ctr, 0.1 * (item + 1), 4 * run.mean_reward_error());
   }
 }
 
-TEST(LogReplayTest, RandomChoiceHasTheClickRateOfTheLogAndLearnersABetterOne) {
+TEST(LogReplayTest, RandomChoiceMatchesTheLogAndLearnersExceedIt) {
   const RecordedStream log = MakeLog(40'000);
   const auto played = CompareOnStream(
       log, {.policies = {"random", "uniform-linucb", "codband"}, .seeds = 2, .threads = 2});
@@ -401,7 +254,7 @@ TEST(LogReplayTest, RandomChoiceHasTheClickRateOfTheLogAndLearnersABetterOne) {
   }
 }
 
-TEST(LogReplayTest, PolicyThatNeverTakesWhatWasShownHasNoClickRate) {
+TEST(LogReplayTest, PolicyWithoutMatchesHasNoClickThroughRate) {
   RecordedStream log = MakeLog(2000);
   std::erase_if(log.events, [&](const RecordedStream::Event& event) {
     return log.candidates[event.begin] == 2;
@@ -421,7 +274,7 @@ TEST(ReplayTest, LearnersBeatChance) {
   const auto& policies = played.value().policies;
   EXPECT_NEAR(policies[0].runs[0].times_chance, 1, 0.4);
   EXPECT_GT(policies[2].runs[0].times_chance, 3);
-  // The users want opposite things.
+  // The users have opposite parameters.
   EXPECT_GT(policies[2].runs[0].reward(), 1.5 * policies[1].runs[0].reward());
   EXPECT_EQ(policies[2].runs[0].models, 2U);
 }
@@ -443,7 +296,7 @@ TEST(ReplayTest, ResultsDependNeitherOnThreadsNorOnOtherPoliciesNorOnTheNumberOf
             all.value().policies[0].runs[1].reward_curve);
 }
 
-TEST(ReplayTest, PoliciesAreToldWhoIsAFriendOfWhom) {
+TEST(ReplayTest, PoliciesGetTheFriendGraph) {
   const RecordedStream stream = MakeStream(20);
   UserGraph friends;
   friends.Add(0, 1);
@@ -466,7 +319,7 @@ TEST(ReplayTest, ProgressAddsUpToOne) {
   EXPECT_NEAR(done, 1, 1e-9);
 }
 
-TEST(ReplayTest, WhatIsWrongIsFoundBeforeAnythingIsPlayed) {
+TEST(ReplayTest, InvalidOptionsAreRefusedBeforePlaying) {
   const RecordedStream stream = MakeStream(10);
   const auto refused = [&](std::vector<std::string> policies, std::size_t seeds = 1) {
     const auto played = CompareOnStream(
