@@ -111,8 +111,7 @@ void WriteCheckpoints(const std::filesystem::path& to) {
     std::string user;
     policy->paged_users()->SaveChangedUsers(
         [&](UserId, std::string bytes) { user = std::move(bytes); });
-    engine::Person person{
-        .name = "ann", .observations = 3, .first_ms = 2, .change_count = 0, .moves = {}};
+    engine::Person person{.name = "ann", .observations = 3, .first_ms = 2, .moves = {}};
     person.AddMove({.time_ms = 5, .from = 0, .to = 1});
     ByteWriter of_person;
     person.Save(of_person);

@@ -14,13 +14,13 @@
 
 namespace codband {
 
-// Somebody who uses the server for users of its own, one request after another, and keeps account
-// of what was acknowledged. Survives the server: what was not acknowledged is tried again.
+// A client that sends one request after another, for users of its own, and records what was
+// acknowledged. It outlives the server: requests that were not acknowledged are retried.
 class CrashClient {
  public:
   CrashClient(int number, int users) : name_("c" + std::to_string(number)), users_(users) {}
 
-  // Goes on until the server is gone, or so many rewards have been acknowledged.
+  // Runs until the server is gone, or until so many rewards have been acknowledged.
   void Run(const ServerProcess& server, std::uint64_t rewards = ~std::uint64_t{0}) {
     client_ = server.Connect();
     if (client_ == nullptr) return;
@@ -30,7 +30,7 @@ class CrashClient {
     if (!CheckUsers()) return;
     while (events_.size() < end && Visit()) continue;
   }
-  // Finishes what is in flight, and looks at every user.
+  // Retries what is in flight and checks every user.
   void Settle(const ServerProcess& server) {
     client_ = server.Connect();
     ASSERT_NE(client_, nullptr);
@@ -49,24 +49,22 @@ class CrashClient {
   const std::vector<Event>& events() const { return events_; }
   // How many; from any thread.
   std::uint64_t acknowledged() const { return acknowledged_; }
-  // Rewards that were in the log although the server was killed before it said so.
-  std::uint64_t duplicates() const { return duplicates_; }
   std::uint64_t refused() const { return refused_; }
-  // Stops asking again when the server says that it cannot; the last reason.
+  // An impatient client does not retry refused requests. The reason of the last refusal.
   void set_patient(bool patient) { patient_ = patient; }
   const std::string& refusal() const { return refusal_; }
 
   static std::string Actions() { return R"(["item0","item1","item2","item3","item4","item5"])"; }
 
  private:
-  // The reply of a request that the server carried out; nothing if the server is gone, or cannot
-  // now and the client is not patient.
+  // The reply to a request that succeeded; nothing if the server is gone, or refuses it and the
+  // client is impatient.
   std::optional<server::HttpReply> Send(const server::HttpRequest& request) {
     while (true) {
       auto reply = client_->Send(request, kPatience);
       if (!reply.ok()) return std::nullopt;
       if (reply.value().status < 500) return std::move(reply).value();
-      // It says why, as JSON, and nothing was changed.
+      // A refusal has a reason, as JSON, and changes nothing.
       EXPECT_TRUE(reply.value().status == 503 || reply.value().status == 507)
           << reply.value().status << reply.value().body;
       const auto body = nlohmann::json::parse(reply.value().body, nullptr, false);
@@ -90,7 +88,7 @@ class CrashClient {
     EXPECT_TRUE(ranked->status == 200 || ranked->status == 201) << ranked->body;
     const auto reply = nlohmann::json::parse(ranked->body, nullptr, false);
     const std::string action = reply.value("rewardActionId", "");
-    // Users of even number like even items; they change their minds after a while.
+    // At even visits even items are liked; this swaps every 100 visits.
     const bool even = (action.empty() ? 0 : action.back() - '0') % 2 == 0;
     const bool likes_even = (number % 2 == 0) == (number % 200 < 100);
     rewarding_ = Event{.id = event, .user = user, .reward = even == likes_even ? 1.0 : 0.0};
@@ -106,14 +104,13 @@ class CrashClient {
     const auto reply = nlohmann::json::parse(rewarded->body, nullptr, false);
     const std::string status = reply.value("status", "");
     EXPECT_TRUE(status == "accepted" || status == "duplicate") << rewarded->body;
-    if (status == "duplicate") ++duplicates_;
     ++observations_[rewarding_->user];
     events_.push_back(*std::exchange(rewarding_, std::nullopt));
     acknowledged_ = events_.size();
     return true;
   }
 
-  // The server knows what it acknowledged, no more and no less.
+  // The server has learned exactly the rewards that it acknowledged.
   bool CheckUsers() {
     for (const auto& [user, observations] : observations_) {
       const auto reply = Send({.target = "/v1/users/" + user});
@@ -132,7 +129,6 @@ class CrashClient {
   std::atomic<std::uint64_t> acknowledged_ = 0;
   std::optional<Event> rewarding_;  // sent, not acknowledged
   std::map<std::string, std::uint64_t> observations_;
-  std::uint64_t duplicates_ = 0;
   std::uint64_t refused_ = 0;
   bool patient_ = true;
   std::string refusal_;

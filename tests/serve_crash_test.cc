@@ -1,6 +1,6 @@
-// The real server is killed at any moment, loses the end of its log, runs out of disk: what it has
-// acknowledged is there, once, and what it has learned is what one that ran undisturbed has
-// learned, bit for bit.
+// The real server is killed at random moments, loses the end of its write-ahead log, or runs out of
+// disk. Whatever it has acknowledged must be there exactly once, and its state must equal, bit for
+// bit, that of a server that ran undisturbed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ struct LogEntry {
 
 using Log = std::map<std::string, LogEntry>;
 
-// Adds what the log holds now; a checkpoint may have removed what was there before.
+// Adds the entries that are in the log now; a checkpoint may have deleted earlier ones.
 void ReadLog(const std::filesystem::path& data, Log& log) {
   const auto store = store::OpenRocksDbStore(data, {.read_only = true});
   EXPECT_TRUE(store.ok()) << store.status().ToString();
@@ -82,7 +82,7 @@ void ReadLog(const std::filesystem::path& data, Log& log) {
   EXPECT_TRUE(read.ok()) << read.ToString();
 }
 
-// What somebody who learned the first `count` entries of the log in one go has learned.
+// The state of an engine that learns the first `count` entries of the log without interruption.
 engine::StoredState LearnUndisturbed(const Log& log, std::size_t count) {
   const engine::TempDirectory directory;
   {
@@ -99,7 +99,7 @@ engine::StoredState LearnUndisturbed(const Log& log, std::size_t count) {
   return engine::ReadStoredState(directory.path());
 }
 
-// Without the times, which differ between two runs.
+// The state with all times set to 0: they differ between two runs.
 engine::StoredState WithoutTimes(const engine::StoredState& state) {
   engine::StoredState out;
   for (const auto& [key, bytes] : state) {
@@ -158,7 +158,7 @@ void KillOften(const std::filesystem::path& data, const std::vector<std::string>
   }
 }
 
-// The log holds what was acknowledged, each once, and nothing else.
+// Expects that the log holds every acknowledged event once and no other.
 void ExpectLogHolds(const Log& log, const std::deque<CrashClient>& clients) {
   std::multiset<std::uint64_t> acknowledged;
   for (const CrashClient& client : clients) {
@@ -207,7 +207,7 @@ TEST(ServerCrashTest, CheckpointsInBetweenChangeNothing) {
   clients.front().Settle(server);
   EXPECT_EQ(server.Stop(SIGTERM), 0);
 
-  // One client, so the order is known: somebody who was never killed is asked the same.
+  // With one client the order is known: an engine that is never killed gets the same requests.
   engine::EngineBox twin({.dim = kDim});
   ASSERT_TRUE(twin.Put(Items()).ok());
   std::vector<engine::Candidate> candidates;
@@ -245,7 +245,7 @@ TEST(ServerCrashTest, ALogThatLostItsEndIsAPrefix) {
   const auto size = std::filesystem::file_size(wal);
   const std::vector<CrashClient::Event>& events = clients.front().events();
   ASSERT_GE(events.size(), 3U);
-  // What was written last may not have been acknowledged.
+  // The last entry may be one that was not acknowledged.
   ASSERT_GE(log.size(), events.size());
   ASSERT_LE(log.size(), events.size() + 1);
   std::size_t i = 0;

@@ -1,5 +1,5 @@
 // The real server on a disk that is full for a while. The disk is a small tmpfs in a mount
-// namespace of the test's own; the test runs itself again in there.
+// namespace of the test's own; the test runs itself again inside.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ void Fill(const std::filesystem::path& disk) {
 void UseAFullDisk(const std::filesystem::path& disk) {
   const std::vector<std::string> settings = {"features.dimension=6",
                                              "durability.checkpoint_events=20",
-                                             // Little is set aside for the write-ahead log.
+                                             // Little is preallocated for the write-ahead log.
                                              "memory.write_buffer_mb=1"};
   CrashClient client(0, 4);
   {
@@ -59,19 +59,19 @@ void UseAFullDisk(const std::filesystem::path& disk) {
     client.set_patient(false);
     for (int time = 0; time < 3; ++time) {
       Fill(disk);
-      // Some may still fit into what was set aside before.
+      // Some may still fit into preallocated space.
       const std::uint64_t refused = client.refused();
       client.Run(server, 100'000);
       EXPECT_GT(client.refused(), refused);
       EXPECT_NE(client.refusal().find("pace"), std::string::npos) << client.refusal();
-      // It says so to those who watch it, and still answers from what it knows.
+      // Reads are still answered.
       const auto live = connection->Send({.target = "/v1/health/live"}, kPatience);
       ASSERT_TRUE(live.ok());
       EXPECT_EQ(live.value().status, 200U);
       const auto user = connection->Send({.target = "/v1/users/c0-user0"}, kPatience);
       ASSERT_TRUE(user.ok());
       EXPECT_EQ(user.value().status, 200U);
-      // With room it goes on by itself.
+      // With room again it recovers by itself.
       ASSERT_TRUE(std::filesystem::remove(disk / "filler"));
       client.set_patient(true);
       const std::size_t before = client.events().size();

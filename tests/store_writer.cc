@@ -1,5 +1,5 @@
-// Writes to a store until it is killed, for the crash test: one thread small batches, one thread
-// bulk writes. Says on standard output what has been acknowledged: "w <number>" or "b <number>".
+// Writes to a store until it is killed, for the crash test: one thread writes small batches,
+// another makes bulk writes. Prints what has been acknowledged: "w <number>" or "b <number>".
 
 #include <fmt/format.h>
 #include <unistd.h>

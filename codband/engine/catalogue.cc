@@ -71,7 +71,7 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items) {
     }
   }
   if (fresh.empty()) return;
-  // The last of equal ids is the one to keep: it comes first after a stable sort from the back.
+  // Keep the last of equal ids: reversed and stably sorted, it comes first.
   std::ranges::reverse(fresh);
   const auto id = [](const auto& item) -> std::string_view { return item->id; };
   std::ranges::stable_sort(fresh, {}, id);
@@ -79,7 +79,7 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items) {
   fresh.erase(repeated.begin(), repeated.end());
   for (const auto& item : fresh) by_id_.emplace(item->id, item.get());
 
-  // Merged from the back, each row moved once.
+  // Merge from the back, so that each row moves once.
   std::size_t from = items_.size();
   std::size_t left = fresh.size();
   items_.resize(from + left);

@@ -15,7 +15,7 @@
 
 namespace codband::engine {
 
-// Whether the item can be stored. kInvalidArgument names the field and what is expected.
+// Whether the item is valid. kInvalidArgument names the field and what is expected.
 Status CheckItem(const Item& item, std::size_t dim);
 // The same for an id alone, and for features alone; `field` is what the message calls them.
 Status CheckId(std::string_view field, std::string_view id);
@@ -37,7 +37,7 @@ class Catalogue {
   // All features, in the order of the items.
   ArmsView arms() const { return {.features = features_, .dim = dim_}; }
 
-  // New items come in, known ones are replaced; the last of equal ids wins. Items are shared with
+  // Inserts new items and replaces known ones; the last of equal ids wins. Items are shared with
   // other catalogues. O(n d) if there are new ones.
   void Put(std::span<const std::shared_ptr<const Item>> items);
   // Returns whether there was one. O(n d).

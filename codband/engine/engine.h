@@ -17,9 +17,8 @@ namespace codband::engine {
 
 // Whose choice is shown, and whether it is learned from.
 enum class Mode {
-  kOnline,      // the policy's choice is shown and learned from
-  kApprentice,  // the first action on offer (what the product would do anyway) is shown and learned
-                // from
+  kOnline,       // the policy's choice is shown and learned from
+  kApprentice,   // the first action (what the product would show anyway) is shown and learned from
   kLoggingOnly,  // the first action is shown; nothing is learned
 };
 
@@ -34,10 +33,10 @@ struct EngineOptions {
   std::size_t users_in_memory = 100'000;
   std::size_t checkpoint_events = 20'000;        // at the latest after so many
   std::int64_t checkpoint_interval_ms = 60'000;  // or so long
-  std::size_t max_queue = 10'000;  // requests waiting to be made durable; more are turned away
+  std::size_t max_queue = 10'000;  // requests waiting to be made durable; more are refused
   bool sync = true;                // wait for the disk before acknowledging
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
-  bool read_only = false;  // for looking at what is there: ranks and changes are turned away
+  bool read_only = false;          // ranks and changes are refused
   std::function<std::int64_t()> now_ms = {};  // the time; the system's if not given
   // Of the event ids that the engine makes up. Two engines with the same seed make the same ids at
   // the same time; drawn from the system's entropy if not given.
@@ -113,9 +112,9 @@ struct Change {
 struct UserReport {
   std::string user;
   ModelId model = kNoModel;
-  double model_chance = 0;         // how sure
-  std::int64_t since_ms = 0;       // on this taste since: the last change, or the first reward
-  std::uint64_t observations = 0;  // rewards learned from this user in all
+  double model_chance = 0;                // how sure
+  std::int64_t since_ms = 0;              // of the last change, or of the first reward
+  std::uint64_t observations = 0;         // rewards learned from this user in all
   std::uint64_t period_observations = 0;  // since the last change
   std::vector<Change> changes;            // oldest first, without the first reward
 };
@@ -178,26 +177,25 @@ struct FinishedDecision {
 };
 
 // The recommender: ranks, learns, remembers. Everything acknowledged is durable; see
-// docs/durability.md. Functions may be called from any thread; those with a `done` return at once
-// (Rank after the ranking itself) and call it later, from a thread of the engine, which it must not
-// hold up; or before they return, if something is wrong. Messages of kInvalidArgument start with
+// docs/durability.md. Functions may be called from any thread. Those with a `done` return at once
+// (Rank after the ranking itself) and call it later from a thread of the engine, which it must not
+// block; or before they return, if the request is refused. Messages of kInvalidArgument start with
 // the field: "value: is nan, expected …".
 class Engine {
  public:
   template <typename T>
   using Done = std::function<void(T)>;
 
-  // Opens the data in the store, or starts afresh: loads the last checkpoint and learns what the
-  // log holds since. `on_finished` (may be empty) is told of every decision whose outcome is known,
-  // from one thread.
+  // Opens the data in the store, or starts anew: loads the last checkpoint and replays the log
+  // since. `on_finished` (may be empty) is told of every decision whose outcome is known, from one
+  // thread.
   static Result<std::unique_ptr<Engine>> Open(
       std::unique_ptr<store::Store> store, const EngineOptions& options,
       std::function<void(const FinishedDecision&)> on_finished = {});
-  virtual ~Engine() = default;  // finishes what was accepted, then a checkpoint
+  virtual ~Engine() = default;  // commits what was accepted, then makes a checkpoint
 
-  // Before it returns, calls `ranked` with the reply, which counts once `done` says that the
-  // decision is durable: what has to be made of the reply is best made meanwhile. Not called if the
-  // request is refused.
+  // Calls `ranked` with the reply before it returns, unless the request is refused. The reply is
+  // valid once `done` says that the decision is durable; serialise it meanwhile.
   virtual void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                     Done<Status> done) = 0;
   virtual void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) = 0;
@@ -208,7 +206,7 @@ class Engine {
   virtual void DeleteItem(std::string id, Done<Status> done) = 0;
   virtual Result<Item> GetItem(const std::string& id) const = 0;
 
-  // Removes all that was learned from the user, and all that is kept of the user.
+  // Removes all that was learned from the user, and every record of them.
   virtual void Forget(std::string user, Done<Status> done) = 0;
   virtual Result<UserReport> GetUser(const std::string& user) = 0;
   // Every user on disk and in memory; for export. Visits until false is returned.
@@ -222,11 +220,11 @@ class Engine {
   virtual EngineStats Stats() = 0;
   virtual std::size_t dim() const = 0;
 
-  // Brings the checkpoint up to date now.
+  // Makes a checkpoint now.
   virtual Status Checkpoint() = 0;
-  // A copy of this moment into a directory that does not exist yet.
+  // Writes a snapshot into a directory that does not exist yet.
   virtual Status Backup(const std::filesystem::path& directory) = 0;
-  // Whether what is stored fits together: every user's record can be read and the models add up to
+  // Whether the data is consistent: every user's record can be read, and the models are the sums of
   // their users. Slow: reads everything, and learning waits meanwhile.
   virtual Status Check() = 0;
 };

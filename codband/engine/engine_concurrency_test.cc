@@ -1,4 +1,4 @@
-// Everything at once, from many threads; run under ThreadSanitizer as well.
+// Many threads use the engine at once. Run it under ThreadSanitizer too.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,7 +28,7 @@ std::vector<Item> TenItems() {
   return items;
 }
 
-// What the threads know together.
+// What all threads have done together.
 struct Ledger {
   std::mutex mutex;
   std::set<std::uint64_t> sequences;             // of the rewards that were accepted
@@ -37,8 +37,9 @@ struct Ledger {
   std::uint64_t accepted = 0;
 };
 
-// Ranks and rewards, one visit after another. Users are of three kinds: its own, whom only it
-// visits and forgets; "all", whom every visitor visits; "contested", whom others forget meanwhile.
+// Ranks and rewards, one visit after another. There are three kinds of users: its own, whom no
+// other thread uses; "all", whom every thread uses; "contested", whom every thread uses and
+// forgets.
 class Visitor {
  public:
   Visitor(EngineBox& box, int number, Ledger& ledger)
@@ -95,7 +96,7 @@ class Visitor {
       EXPECT_TRUE(ledger_.sequences.insert(reward.value().sequence).second);
       EXPECT_LE(reward.value().sequence, box_->Stats().applied_sequence);
     } else if (user != "contested") {
-      // The others took so long that the wait was over, and the default was learned instead.
+      // The other threads advanced the clock beyond the wait: the default was learned instead.
       EXPECT_EQ(reward.value().outcome, RewardOutcome::kLate);
     }
     if (user != "contested") ++ledger_.learned[user];
@@ -107,7 +108,7 @@ class Visitor {
     const std::lock_guard lock(ledger_.mutex);
     ++ledger_.forgets;
     ledger_.learned.erase(user);
-    box_.Advance(1);  // what comes from now on is after it
+    box_.Advance(1);  // decisions from now on are later than this
   }
 
   EngineBox& box_;
@@ -186,7 +187,7 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
     threads.emplace_back([&] { Operate(box); });
     for (std::thread& thread : threads) thread.join();
   }
-  // All waits end, and those that remember what ended.
+  // Every wait ends.
   while (box->Stats().pending > 0) {
     box.Advance(kWaitMs + 1);
     std::this_thread::yield();
@@ -196,7 +197,7 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
   const EngineStats stats = box->Stats();
   EXPECT_GT(ledger.accepted, 300U);
   EXPECT_EQ(stats.rewards_accepted, ledger.accepted);
-  // Each log entry is a reward, a default, or a wish to be forgotten.
+  // Each log entry is a reward, a default reward, or a user to forget.
   EXPECT_EQ(stats.committed_sequence, ledger.accepted + stats.rewards_defaulted + ledger.forgets);
   for (const auto& [user, learned] : ledger.learned) {
     EXPECT_EQ(box->GetUser(user).value().observations, learned) << user;
@@ -215,13 +216,13 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
   const Status sound = box->Check();
   EXPECT_TRUE(sound.ok()) << sound.ToString();
 
-  // A copy of this moment starts from its last checkpoint and its log, and comes to the same.
+  // A backup, opened from its last checkpoint and its log, has the same state.
   const std::filesystem::path copy = box.directory() / "last";
   ASSERT_TRUE(box->Backup(copy).ok());
   OpenCopy(box, copy, box.options()).reset();
   box.Close();
   EXPECT_TRUE(ReadStoredState(copy) == ReadStoredState(box.directory()));
-  // So does one that was made in the midst of it all, up to where it was made.
+  // Backups made meanwhile are consistent.
   for (const char* name : {"backup3", "backup7", "backup11"}) {
     const auto engine = OpenCopy(box, box.directory() / name, box.options());
     const Status whole = engine->Check();
@@ -229,8 +230,8 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
   }
 }
 
-// Many callers, few places in the queue: whoever is turned away changes nothing.
-TEST(EngineConcurrencyTest, WhoeverIsTurnedAwayChangesNothing) {
+// Backpressure: many callers, a short queue.
+TEST(EngineConcurrencyTest, ARefusedRequestChangesNothing) {
   EngineBox box({.max_queue = 2});
   ASSERT_TRUE(box.Put(TenItems()).ok());
   std::atomic<std::uint64_t> accepted = 0;

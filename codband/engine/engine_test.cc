@@ -75,7 +75,7 @@ TEST(EngineTest, RewardsAreCountedOnce) {
   const std::string event = Visit(box, "ann", "a", 1);
   EXPECT_EQ(box.Reward(event, 1).value().outcome, RewardOutcome::kDuplicate);
   EXPECT_EQ(box.Reward("never", 1).value().outcome, RewardOutcome::kUnknown);
-  // Ranking again under the same name does not open it again.
+  // Ranking again with the same event id does not reopen it.
   ASSERT_TRUE(box.Rank({.event_id = event, .user = "ann"}).ok());
   EXPECT_EQ(box.Reward(event, 1).value().outcome, RewardOutcome::kDuplicate);
   EXPECT_EQ(box->GetUser("ann").value().observations, 1U);
@@ -138,7 +138,7 @@ TEST(EngineTest, DeferredDecisionsWaitToBeActivated) {
   box.Advance(60);
   ASSERT_TRUE(box.Activate("shown").ok());
   EXPECT_EQ(box.Activate("nobody's").code(), StatusCode::kNotFound);
-  box.Advance(60);  // the wait of "shown" began anew
+  box.Advance(60);  // the wait of "shown" restarted with its activation
   WaitForExpiry(box, 1);
   EXPECT_EQ(box->GetUser("ann").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(box->Stats().pending, 1U);
@@ -215,7 +215,7 @@ TEST(EngineTest, ForgetsAUserForGood) {
   for (const auto& [key, value] : ReadStoredState(box.directory())) {
     EXPECT_EQ(value.find("user0"), std::string::npos) << key.second;
   }
-  // And may come back as somebody new.
+  // They may come back as a new user.
   box.Open();
   box.Advance(1);
   Visit(box, "user0", "a", 1000);
@@ -229,7 +229,7 @@ TEST(EngineTest, AShorterWaitDoesNotBringTheForgottenBack) {
   EXPECT_EQ(box.Forget("ann").code(), StatusCode::kNotFound);
   box.options().reward_wait_ms = 10;
   box.Open();
-  // When this one has ended, all that is over has been put away.
+  // Once this one has expired, everything that was due has been handled.
   ASSERT_TRUE(box.Rank({.event_id = "short", .user = "bob"}).ok());
   box.Advance(1000);
   while (box->Stats().expired == 0) std::this_thread::yield();
@@ -283,7 +283,7 @@ TEST(EngineTest, ARecordThatCannotBeReadIsAnErrorAndNoException) {
   EXPECT_TRUE(engine->VisitUsers(visit).ok());
 }
 
-// However the clock is set: the wait of a decision is over when its deadline has passed.
+// A wait ends when its deadline has passed, however the clock was set before.
 TEST(EngineTest, DeadlinesAreKeptWhenTheClockIsSetBack) {
   EngineBox box({.reward_wait_ms = 1000, .default_reward = 0});
   ASSERT_TRUE(box.Put(ThreeItems()).ok());
@@ -301,7 +301,7 @@ TEST(EngineTest, DeadlinesAreKeptWhenTheClockIsSetBack) {
   EXPECT_EQ(box.Reward("second", 1).value().outcome, RewardOutcome::kLate);
 }
 
-// More decisions than end at a time, all of somebody who was forgotten long before they end.
+// More decisions than expire in one group, all of a user who was forgotten before they expire.
 TEST(EngineTest, DecisionsOfTheForgottenAreNeverLearned) {
   EngineBox box({.reward_wait_ms = 100, .default_reward = 0});
   ASSERT_TRUE(box.Put(ThreeItems()).ok());

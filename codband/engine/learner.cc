@@ -14,7 +14,7 @@ namespace codband::engine {
 namespace {
 
 constexpr std::size_t kMostRecent = 200;
-// How many log entries are applied at a time: readers see them together.
+// Log entries that a replay applies together.
 constexpr std::size_t kReplayChunk = 1000;
 constexpr std::int64_t kHourMs = 3'600'000;
 
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Learner>> Learner::Open(store::Store& store, const Engine
     return found;
   }
   if (checkpoint && checkpoint->sequence == 0) {
-    // Nothing was learned: if there is nothing to learn either, any policy may start.
+    // Nothing was learned. If there is nothing to replay either, any policy may start.
     bool log_is_empty = true;
     CODBAND_RETURN_IF_ERROR(store.Scan(store::Table::kLog, {}, {}, [&](auto, auto) {
       log_is_empty = false;
@@ -208,7 +208,7 @@ void Learner::Apply(std::vector<Entry> entries) {
           }
         });
   } catch (const std::exception& error) {
-    // The copy that readers see is whole; the log has everything.
+    // The copy that readers see is intact, and the log has every entry.
     failed_ = true;
     const std::string problem =
         fmt::format("learning stopped at log entry {}: {}; nothing is lost, restart to go on",
@@ -263,7 +263,7 @@ void Learner::NoteChange(std::int64_t time_ms) {
 
 bool Learner::CheckpointDue() const {
   if (failed_ || entries_since_checkpoint_ == 0) return false;
-  // Users that have changed stay in memory until the next checkpoint.
+  // Users who have changed cannot be evicted before the next checkpoint.
   const std::size_t most = std::min(options_.checkpoint_events, options_.users_in_memory / 2 + 1);
   const double waited_ms = 1000 * (WallSeconds() - last_checkpoint_seconds_);
   const bool had_error = !last_error().empty();

@@ -23,7 +23,7 @@
 
 namespace codband::engine {
 
-// All that has been learned, at one place in the log.
+// Everything learned up to one place in the log.
 struct Learned {
   std::unique_ptr<Policy> policy;
   std::unique_ptr<PagedUsers> unpaged;  // stands in for policies that cannot page their users
@@ -35,26 +35,36 @@ struct Learned {
   std::uint64_t sequence = 0;  // of the last log entry in it
 };
 
-// Applies the log, one entry after another, on a thread of its own, and brings checkpoints to the
-// store. What it has learned can be read at any time without waiting for it.
+// Applies the write-ahead log, one entry after another, on a thread of its own, and writes
+// checkpoints. Readers never wait for it: there are two copies of what it has learned (left-right
+// concurrency).
 //
 // State = checkpoint + log since. Applying is a function of the state and the entry alone, so
-// replaying the log after a crash gives the same bits.
+// replaying the log after a crash gives the same bits. For a group of entries:
+//
+//   1. Apply() applies them to the copy that is hidden and shows it to readers.
+//   2. `done` of each entry is called: a reward is acknowledged here, in the order of the log.
+//   3. When no reader is left on the other copy the entries are applied to it as well; the memo of
+//      the first spares it the long computations.
+//   4. If a checkpoint is due MakeCheckpoint() writes what all users share and the records of the
+//      users who have changed, atomically; then the log up to there is deleted, and users who have
+//      not been seen for longest are evicted.
 class Learner {
  public:
-  // Loads the last checkpoint and applies the log since. Starts no thread yet. `store` outlives it.
+  // Loads the last checkpoint and replays the log since. Starts no thread yet. `store` outlives it.
   static Result<std::unique_ptr<Learner>> Open(store::Store& store, const EngineOptions& options,
                                                std::size_t dim);
   ~Learner();
 
-  // Begins to apply what is submitted; a read-only engine never calls it.
+  // Starts the thread; a read-only engine never does.
   void Start();
-  // Applies what was submitted, makes a checkpoint, ends the thread.
+  // Applies what was submitted, makes a checkpoint, ends the thread. If that checkpoint fails,
+  // nothing is lost: the log holds it all.
   void Stop();
 
   // An entry that is durable in the log. Entries come in the order of their sequence. `done` is
-  // called once readers see it, or if the learner has failed; kNotFound: nothing is known of the
-  // user to be forgotten.
+  // called once readers see it, or if the learner has failed; kNotFound if the user to be forgotten
+  // is unknown.
   struct Entry {
     std::uint64_t sequence = 0;
     LogRecord record;
@@ -71,12 +81,12 @@ class Learner {
   // Makes a checkpoint and waits for it.
   Status Checkpoint();
 
-  // Runs a function on the learner's thread, between entries, and waits for it: nothing is learned
-  // and no checkpoint is made meanwhile. Throws what the function throws.
+  // Runs a function on the learner's thread between groups of entries, and waits for it: nothing is
+  // learned and no checkpoint is made meanwhile. Throws what the function throws.
   void RunBetween(const std::function<void()>& task);
 
-  // Records that are not, or not as they are now, in the store, by user: of the policy and of
-  // people. For looking at everything at one moment; waits for the learner to be between entries.
+  // The records that the store lacks or has in an older version. Together with the store they are
+  // a snapshot; waits for the learner to be between groups of entries.
   struct Unsaved {
     std::unordered_map<UserId, std::string> users;
     std::unordered_map<UserId, std::string> people;
@@ -89,7 +99,7 @@ class Learner {
   std::uint64_t checkpoints() const { return checkpoints_.load(); }  // since the start
   bool has_checkpoint() const { return has_checkpoint_.load(); }
   std::uint64_t ChangesSince(std::int64_t time_ms) const;
-  // What went wrong and still is; empty if nothing.
+  // What is wrong now; empty if nothing is.
   std::string last_error() const;
 
  private:
@@ -114,11 +124,11 @@ class Learner {
                               const std::string& spec, std::size_t dim);
   Status Replay();
   void Run();
-  // Applies the entries and tells their owners.
+  // Applies the entries to both copies and acknowledges them in between.
   void Apply(std::vector<Entry> entries);
   struct Applied {
     std::optional<Change> change = {};  // that was detected
-    bool known = true;                  // false: somebody to forget whom nobody knows
+    bool known = true;                  // false: an unknown user was to be forgotten
   };
   Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence);
   void NoteChange(std::int64_t time_ms);
@@ -136,7 +146,7 @@ class Learner {
   std::vector<UserId> erased_;  // forgotten since the last checkpoint
   std::uint64_t entries_since_checkpoint_ = 0;
   double last_checkpoint_seconds_ = 0;
-  bool failed_ = false;  // what was applied is not known; nothing more is
+  bool failed_ = false;  // an entry was applied in part; no other will be
 
   std::atomic<std::uint64_t> applied_sequence_{0};
   std::atomic<std::uint64_t> checkpoint_sequence_{0};

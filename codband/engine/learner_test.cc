@@ -207,22 +207,35 @@ TEST_F(LearnerTest, ReplayStartsAfterTheCheckpoint) {
   EXPECT_EQ(State(), reference.states[40]);
 }
 
+// The committer writes entries to the log before the learner has them.
+TEST_F(LearnerTest, ACheckpointLeavesTheLogEntriesThatItDoesNotContain) {
+  const Reference reference = MakeReference(4, 2);
+  Open();
+  for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
+  for (std::size_t i = 2; i < 4; ++i) PutIntoLog(reference.log[i]);
+  ASSERT_TRUE(learner_->Checkpoint().ok());
+  EXPECT_EQ(learner_->checkpoint_sequence(), 2U);
+  Crash();
+  EXPECT_EQ(learner_->applied_sequence(), 4U);
+  EXPECT_EQ(State(), reference.states[4]);
+}
+
 TEST_F(LearnerTest, ReplayRefusesAGapADamagedEntryAndAFailedScan) {
   const Reference reference = MakeReference(5, 2);
   for (const LogRecord& record : reference.log) PutIntoLog(record);
-  FakeStore whole;
-  store_.CopyTablesTo(whole);
+  FakeStore intact;
+  store_.CopyTablesTo(intact);
   store::StoreBatch gap;
   gap.Delete(Table::kLog, NumberKey(3));
   ASSERT_TRUE(store_.Write(gap, true).ok());
   EXPECT_EQ(TryOpen().message(), "log entry 3: is missing, a later one is there");
 
-  whole.CopyTablesTo(store_);
+  intact.CopyTablesTo(store_);
   store_.Put(Table::kLog, NumberKey(2), "junk");
   EXPECT_EQ(TryOpen().code(), StatusCode::kCorruption);
   EXPECT_THAT(TryOpen().message(), HasSubstr("log entry 2: "));
 
-  whole.CopyTablesTo(store_);
+  intact.CopyTablesTo(store_);
   store_.Fail(FakeStore::Call::kScan, Table::kLog, 4);
   EXPECT_EQ(TryOpen().message(), FakeStore::kFault);
   store_.Fail(FakeStore::Call::kGet, Table::kCheckpoint);
@@ -342,7 +355,7 @@ TEST_F(LearnerTest, LearningStopsWhenAUserCannotBeReadAndGoesOnAfterARestart) {
   Open();
   for (std::size_t i = 0; i < 10; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
   ASSERT_TRUE(learner_->Checkpoint().ok());
-  Crash();  // nobody is in memory
+  Crash();  // no user is in memory
   store_.Fail(FakeStore::Call::kGet, Table::kUsers);
   const Status failed = Learn(reference.log[10]);
   EXPECT_EQ(failed.code(), StatusCode::kUnavailable);

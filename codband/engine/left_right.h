@@ -9,10 +9,9 @@
 
 namespace codband::engine {
 
-// Two copies of a T. Readers use the one that is shown and never wait; the writer makes each change
-// to the hidden copy, shows it, waits until the readers have left the other, and makes the change
-// there too (the left-right technique of Ramalhete & Correia, 2013). Costs twice the memory and
-// twice the changes.
+// Left-right concurrency (Ramalhete & Correia, 2013): two copies of a T. Readers use the one that
+// is shown and never wait. The writer changes the hidden copy, shows it, waits until no reader is
+// left on the other, and makes the same change there. Costs twice the memory and twice the writes.
 //
 // Any number of threads may read; one at a time may write.
 template <typename T>
@@ -28,16 +27,16 @@ class LeftRight {
     return read(std::as_const(copies_[shown_.load()]));
   }
 
-  // Calls change(T&) for both copies, one after the other. It must do the same each time. In
-  // between calls shown(): readers see the change from now on.
+  // Calls change(T&) for both copies, one after the other; it must do the same to each. In between
+  // calls shown(): readers see the change from then on.
   template <typename Change, typename Shown>
   void Write(const Change& change, const Shown& shown) {
     const std::size_t old = shown_.load();
     change(copies_[1 - old]);
     shown_.store(1 - old);
     shown();
-    // Readers who came under one version may still be on either copy; once both versions have been
-    // empty, none is left on the old one.
+    // Readers that arrived under one version may be on either copy. Once both versions have been
+    // empty no reader is left on the old copy.
     const std::size_t version = version_.load();
     WaitUntilEmpty(arrivals_[1 - version]);
     version_.store(1 - version);
@@ -50,7 +49,7 @@ class LeftRight {
   }
 
  private:
-  // Readers count themselves in one of several places, so that they do not all write to one.
+  // Readers count themselves in one of several cache lines, so that they do not contend for one.
   struct alignas(64) Count {
     std::atomic<std::uint64_t> readers{0};
   };

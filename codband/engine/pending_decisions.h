@@ -18,8 +18,9 @@ namespace codband::engine {
 // at which their wait ends (kDeadlines), and the users who were forgotten lately (kMeta), whose
 // decisions no longer count.
 //
-// A decision with an outcome is remembered until one more wait has passed, so that a second reward
-// is told from an unknown one.
+// Decisions with an outcome are remembered for a while, without their user and features, so that a
+// second or late reward is told from an unknown one: a rewarded decision until its wait would have
+// ended, an expired one for one more wait.
 //
 // Changes go into a CommitGroup. Within that group they are visible at once, and Committed() takes
 // them over when the group is durable. Not thread-safe: of the committer's thread.
@@ -29,7 +30,7 @@ class PendingDecisions {
   PendingDecisions(const store::Store& store, std::int64_t reward_wait_ms)
       : store_(store), reward_wait_ms_(reward_wait_ms) {}
 
-  // Reads what the last process left. O(decisions): counts those that wait.
+  // Reads what the last process left: every decision, to count those that wait, and every deadline.
   Status Load();
 
   // How many wait for a reward.

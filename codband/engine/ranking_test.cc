@@ -1,4 +1,4 @@
-// What the engine makes of a request to rank.
+// Engine::Rank.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -69,7 +69,7 @@ TEST(RankingTest, RanksWhatIsOffered) {
   EXPECT_EQ(ids(box.Rank({.user = "user0", .candidates = {{.id = "b"}, {.id = "c"}}})),
             (Ids{"b", "c"}));
   EXPECT_EQ(ids(box.Rank({.user = "user0", .excluded = {"a", "nothing"}})), (Ids{"b", "c"}));
-  // What is excluded is made up for from the rest.
+  // Excluded items do not use up places of the top k.
   EXPECT_EQ(box.Rank({.user = "user0", .excluded = {"a"}, .top_k = 2}).value().ranking.size(), 2U);
   EXPECT_EQ(ids(box.Rank({.user = "user0",
                           .candidates = {{.id = "b"}, {.id = "new", .features = {2, 0, 0}}}})),
@@ -96,7 +96,6 @@ TEST(RankingTest, ManyActionsAreKeptApart) {
             "actions[5000].id: is '4321', as that of actions[4321]; expected another");
 }
 
-// A refused request is not ranked, and what is answered is what is kept.
 TEST(RankingTest, RepliesBeforeItIsDurableUnlessItRefuses) {
   EngineBox box;
   ASSERT_TRUE(box.Put(ThreeItems()).ok());
@@ -114,7 +113,7 @@ TEST(RankingTest, RepliesBeforeItIsDurableUnlessItRefuses) {
   EXPECT_EQ(replies, 1);
 }
 
-// The store appends what comes in order.
+// Keys in ascending order are cheap for the store.
 TEST(RankingTest, EventIdsAreNewAndInTheOrderOfTime) {
   EngineBox box;
   ASSERT_TRUE(box.Put(ThreeItems()).ok());

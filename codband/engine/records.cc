@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t Hash(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
-// Reads a record as a whole: every byte is used, or the status says where it went wrong.
+// Decodes a record that must use every byte; otherwise the status says where it went wrong.
 template <typename T, typename Read>
 Result<T> DecodeWith(std::string_view bytes, const Read& read) {
   ByteReader in(bytes);
@@ -207,7 +207,6 @@ Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
 }
 
 void Person::AddMove(const Move& move) {
-  ++change_count;
   if (moves.size() == kMostChanges) moves.erase(moves.begin());
   moves.push_back(move);
 }
@@ -216,7 +215,7 @@ void Person::Save(ByteWriter& out) const {
   out.String(name);
   out.U64(observations);
   SaveTime(out, first_ms);
-  out.U64(change_count);
+  out.U64(moves.size());  // once the number of all changes; nothing reads it
   out.U64(moves.size());
   for (const Move& move : moves) {
     SaveTime(out, move.time_ms);
@@ -229,7 +228,7 @@ void Person::Load(ByteReader& in) {
   name = in.String("name");
   observations = in.U64("observations");
   first_ms = LoadTime(in, "time of the first reward");
-  change_count = in.U64("number of changes");
+  in.U64("number of changes");
   const std::size_t count = in.Count("number of remembered changes", 24);
   moves.clear();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {

@@ -12,20 +12,20 @@
 
 namespace codband::engine {
 
-// What the engine keeps in the store, as bytes. Decoding fails with kCorruption on any bytes that
-// were not written by the function beside it; no input can crash it.
+// The encoding of what the engine keeps in the store. Decode fails with kCorruption on bytes that
+// Encode cannot have written; no input can crash it.
 
-// Raised whenever the meaning of any byte changes; old directories are then converted or refused.
+// Raised whenever the meaning of any byte changes; older directories are then converted or refused.
 inline constexpr std::uint32_t kDataFormatVersion = 1;
 
-// Keys are ordered as the numbers are.
+// Big-endian, so that keys are ordered like the numbers.
 std::string NumberKey(std::uint64_t number);
 Result<std::uint64_t> ReadNumberKey(std::string_view key);
 
-// The policy's name for a user: a hash, so that no table of names is needed. Two of a million users
-// share one with a chance of 3 in 100 million.
+// A user's id for policies: a hash of the name, so that no table of names is needed. That any two
+// of a million users share an id has a chance of 3 in 100 million.
 UserId HashUser(std::string_view user);
-// What seeds the draws of an event.
+// The event number that seeds an event's draws.
 std::uint64_t HashEvent(std::string_view event_id);
 
 // Facts about a data directory that never change.
@@ -70,21 +70,21 @@ struct PendingDecision {
   static Result<PendingDecision> Decode(std::string_view bytes);
 };
 
-// Decisions whose wait is over by a time: those that were written together.
+// The decisions of one group commit, and the time at which the wait of all of them is over.
 struct Deadline {
   std::int64_t time_ms = 0;  // the latest of theirs
-  std::uint64_t number = 0;  // tells apart those of one time
+  std::uint64_t number = 0;  // makes the key unique
   std::vector<std::string> event_ids = {};
 
   // The key has time and number, the value the ids.
   std::string Key() const;
   std::string Encode() const;
   static Result<Deadline> Decode(std::string_view key, std::string_view value);
-  // All keys up to and including this time are before it.
+  // The end of the range of keys up to and including this time.
   static std::string KeyAfter(std::int64_t time_ms);
 };
 
-// One entry of the log: something to learn, or somebody to forget.
+// One entry of the write-ahead log: a reward to learn, or a user to forget.
 struct LogRecord {
   enum class Kind : std::uint8_t { kLearn = 0, kForget = 1 };
   Kind kind = Kind::kLearn;
@@ -99,14 +99,13 @@ struct LogRecord {
   static Result<LogRecord> Decode(std::string_view bytes);
 };
 
-// Who a user is and what happened, beside what the policy knows.
+// A user's name and history, beside the policy's record of them.
 struct Person {
   static constexpr std::size_t kMostChanges = 64;  // newest
 
   std::string name;
   std::uint64_t observations = 0;
   std::int64_t first_ms = 0;
-  std::uint64_t change_count = 0;
   struct Move {
     std::int64_t time_ms;
     ModelId from;
@@ -121,7 +120,7 @@ struct Person {
   void Load(ByteReader& in);
 };
 
-// What all users share, at a place in the log.
+// What all users share, as of one place in the log.
 struct CheckpointRecord {
   std::string spec;            // of the policy
   std::uint64_t sequence = 0;  // of the last log entry it contains

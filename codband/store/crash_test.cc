@@ -1,4 +1,4 @@
-// A process that writes is killed at any moment.
+// A writing process is killed at random moments.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -73,7 +73,7 @@ class CrashTest : public StoreTest {
   }
 
   static void Check(const Store& store, const Acknowledged& acknowledged) {
-    // The batches are there from the first to the last acknowledged, or the one after it.
+    // All batches up to the last acknowledged one are there, and at most one more.
     const Content log = All(store, Table::kLog);
     ASSERT_FALSE(log.empty());
     EXPECT_EQ(log.begin()->first, fmt::format("{:08}", 1));
@@ -98,7 +98,7 @@ TEST_F(CrashTest, NothingAcknowledgedIsLostAndNothingIsHalfDone) {
     RunAndKill(1 + random.Below(round % 2 == 0 ? 60 : 1500),
                std::chrono::microseconds(random.Below(3000)), round % 2 == 0, acknowledged);
     if (HasFatalFailure()) return;
-    // What a look at it says, and what the next process finds.
+    // What a reader sees, and what the next process finds.
     {
       const auto store = Open(directory_ / "data", {.read_only = true});
       ASSERT_NE(store, nullptr);

@@ -1,5 +1,5 @@
-// What happens on a full disk. The disk is a small tmpfs in a mount namespace of the test's own, so
-// that nothing is left mounted whatever happens; the tests run themselves again in there.
+// A full disk. The disk is a small tmpfs in a mount namespace of the test's own, so that nothing is
+// left mounted if it crashes; each test runs itself again inside.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ TEST_F(FullDiskTest, WritesFailWithTheReasonAndWorkAgainWhenThereIsRoom) {
   ASSERT_FALSE(failed.empty());
   EXPECT_TRUE(All(*store, Table::kItems) == expected) << "what was there can be read meanwhile";
 
-  // Had the process been killed now, the same would be there.
+  // A process killed now would leave the same content.
   std::filesystem::copy(disk_ / "data", directory_ / "copy",
                         std::filesystem::copy_options::recursive);
   EXPECT_TRUE(All(*Open(directory_ / "copy"), Table::kItems) == expected);
@@ -175,7 +175,7 @@ TEST_F(FullDiskTest, OpeningFailsWithTheReasonAndWorksWhenThereIsRoom) {
   EXPECT_EQ(Get(*Open(disk_ / "data"), Table::kItems, "a"), std::string(100'000, 'v'));
 }
 
-// Logs, table files, flushes, compactions: something else fails each time.
+// Logs, table files, flushes and compactions fail at random.
 TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
   if (outside_) return;
   constexpr int kThreads = 3;
@@ -196,7 +196,7 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t, round, key = EventKey{.seed = random(), .event = 0}] {
         RandomStream draws(key, 0);
-        // One of them writes on until the disk, full at the end of the first round, has failed it.
+        // The disk is full at the end of the first round: one thread writes until that fails.
         const auto must_fail = [&] { return t == 0 && round == 0 && failures[0] == 0; };
         for (int i = 0; i < 60 || must_fail(); ++i) {
           const std::string name = fmt::format("{}-{}", t, draws.Below(50));
@@ -239,7 +239,7 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
     MakeRoom();
     Content all;
     for (const auto& content : expected) all.insert(content.begin(), content.end());
-    // Three views: as it is, as if the process had been killed, and after a restart.
+    // Three views: of this process, of another one after a crash, and after a restart.
     ASSERT_TRUE(All(*store, Table::kItems) == all);
     ASSERT_TRUE(All(*store, Table::kPending) == all);
     ASSERT_TRUE(All(*store, Table::kUsers) == users);

@@ -74,7 +74,7 @@ class ReadWriteLock {
     std::lock_guard<std::mutex> turn_;
   };
 
-  // Whether the calling thread holds a CallbackGuard. One atomic load while nobody does.
+  // Whether the calling thread holds a CallbackGuard. One atomic load while no thread does.
   bool IsInCallback() const {
     if (callback_count_.load() == 0) return false;
     const std::lock_guard guard(callbacks_mutex_);

@@ -65,7 +65,7 @@ class RocksDbLogTest : public StoreTest {
   }
   static fs::path Newest(const fs::path& directory) { return Logs(directory).back(); }
 
-  // How many batches are there: these from the first on, each as a whole, and no others.
+  // How many batches there are. Expects a prefix of what was written, with no batch in part.
   static int Prefix(const Store& store) {
     const Content log = All(store, Table::kLog);
     const int count = static_cast<int>(log.size());
@@ -124,7 +124,7 @@ TEST_F(RocksDbLogTest, AFlippedBitBeforeAWholeBatchIsCorruption) {
     WriteBytes(log_, damaged);
     const Status status = CheckLogs(directory_ / "data" / "rocksdb");
     if (status.ok()) {
-      // Only zeros at the end of a block may change: nobody reads them.
+      // Only the zero padding at the end of a block may change: it is never read.
       EXPECT_GE(at % 32'768, 32'768U - 7) << at;
       EXPECT_EQ(Prefix(*Open(directory_ / "data", {.read_only = true})), kBatches) << at;
       continue;
@@ -204,8 +204,7 @@ TEST_F(RocksDbLogTest, CutLogsLeavesADamagedLogAlone) {
   EXPECT_EQ(ReadFile(log_).value(), bytes_);
 }
 
-// As if there were no logs, CutLogs would leave a failed write behind, and CheckLogs find no
-// damage.
+// If it counted as no logs, CutLogs would leave a failed write behind and CheckLogs miss damage.
 TEST_F(RocksDbLogTest, ADirectoryThatCannotBeListedIsAnError) {
   const fs::path file = directory_ / "file";
   WriteBytes(file, "not a directory");

@@ -10,10 +10,9 @@
 
 namespace codband::store {
 
-// RocksDB's messages to those who look for the reason of something: in `directory`/LOG, and once
-// that has 2 MB, in LOG.old. What cannot be written is left out: RocksDB's own logger ends the
-// process at its second message on a full disk, because Debian's library has its assertions on. All
-// functions may be called from any thread.
+// Writes RocksDB's info log to `directory`/LOG, which becomes LOG.old at 2 MB. A message that
+// cannot be written is dropped: RocksDB's own logger ends the process at its second message on a
+// full disk, because Debian's library is built with assertions. Thread-safe.
 class RocksDbMessages final : public rocksdb::Logger {
  public:
   explicit RocksDbMessages(const std::filesystem::path& directory);

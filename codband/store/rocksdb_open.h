@@ -18,8 +18,8 @@
 
 namespace codband::store {
 
-// Notes why RocksDB has stopped, and keeps it from going on by itself, see RocksDbStore::Recover.
-// All functions may be called from any thread.
+// Remembers why RocksDB has stopped, and keeps it from recovering by itself; see
+// RocksDbStore::Recover. Thread-safe.
 class ErrorListener final : public rocksdb::EventListener {
  public:
   bool failed() const { return failed_; }          // something, also in the background
@@ -71,7 +71,7 @@ struct RocksDbHandle {
     if (!db) return;
     for (auto* handle : handles) static_cast<void>(db->DestroyColumnFamilyHandle(handle));
     handles.clear();
-    static_cast<void>(db->Close());  // of a log that failed before, it says so again
+    static_cast<void>(db->Close());  // repeats the error of a log that has failed
     db.reset();
   }
 };
@@ -80,13 +80,13 @@ struct RocksDbHandle {
 Status FromRocksDb(const rocksdb::Status& status, std::string_view action,
                    const std::filesystem::path& path);
 
-// Opens the database in `path` as it is; makes it, or tables that are missing, unless `read_only`.
-// `existing`: the column families that are there, which matters for reading only.
+// Opens the database in `path`; creates it, or missing tables, unless `read_only`. `existing`: the
+// column families that are there; used if `read_only`.
 Result<RocksDbHandle> OpenRocksDb(const std::filesystem::path& path, const RocksDbLayout& layout,
                                   const std::vector<std::string>& existing, bool read_only);
 
-// The same after a look at what is there: whether it is ours, and undamaged as far as RocksDB does
-// not look itself. The errors are those of OpenRocksDbStore.
+// The same, after checks that RocksDB does not make: that the database is ours, and that its
+// write-ahead logs are undamaged. The errors are those of OpenRocksDbStore.
 Result<RocksDbHandle> CheckAndOpenRocksDb(const std::filesystem::path& path,
                                           const RocksDbLayout& layout,
                                           const RocksDbOptions& options);

@@ -10,16 +10,16 @@ namespace codband::store {
 
 struct RocksDbOptions {
   bool create = true;      // make the directory and the tables if they are not there
-  bool read_only = false;  // for looking at a directory: nothing is changed, not even repaired
+  bool read_only = false;  // nothing is changed, not even repaired
   std::uint64_t cache_bytes = 64 << 20;
   std::uint64_t write_buffer_bytes = 32 << 20;  // of all tables together
 };
 
-// Opens the tables in `directory`/rocksdb. A write that was cut off by a crash at the end of the
-// write-ahead log is dropped; it had not been acknowledged. kUnavailable: another process has it
-// open. kNotFound: there is nothing and `create` is false. kCorruption: what was written is
-// damaged. kInvalidArgument: what is there is of another program, or of a newer version. With
-// `read_only` another process may have it open, and what it writes later is not seen.
+// Opens the tables in `directory`/rocksdb. A torn write at the end of the write-ahead log is
+// dropped; it had not been acknowledged. kUnavailable: another process has it open. kNotFound:
+// there is nothing and `create` is false. kCorruption: the data is damaged. kInvalidArgument: the
+// directory is of another program, or of a newer version. With `read_only` another process may have
+// it open; what that process writes later is not seen.
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const std::filesystem::path& directory,
                                                 const RocksDbOptions& options = {});
 

@@ -26,8 +26,8 @@ rocksdb::DBOptions DatabaseOptions(std::uint64_t write_buffer_bytes,
                                    const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::DBOptions options;
   options.paranoid_checks = true;
-  // Replay ends at the first record that is not whole. What CheckLogs lets through is a torn tail,
-  // and then this is the state before it, the same moment in all column families.
+  // Replay ends at the first record that is not intact. CheckLogs lets only a torn tail through, so
+  // this recovers the state before it, the same in all column families.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   // Not with 7.8: a missing log is reported where there is none (fixed in 7.9).
   options.track_and_verify_wals_in_manifest = false;
@@ -104,13 +104,13 @@ RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_b
       format->filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
     }
     if (IsQueue(table)) {
-      // A file with so many deletions in a row, or half of them deletions, is compacted at once, so
-      // that the front of a queue is never behind a field of tombstones.
+      // A file with so many tombstones in a row, or half of it tombstones, is compacted at once, so
+      // that finding the front of a queue stays fast.
       options.table_properties_collector_factories.push_back(
           rocksdb::NewCompactOnDeletionCollectorFactory(1024, 512, 0.5));
     }
     if (table == Table::kDeadlines) {
-      // Its front is looked at all the time, and what is still in memory is walked over, too.
+      // Its front is scanned all the time, over the tombstones in the memtable too.
       options.write_buffer_size = std::min<std::size_t>(options.write_buffer_size, 1 << 20);
     }
     layout.families.emplace_back(TableName(table), options);

@@ -13,8 +13,8 @@
 
 namespace codband::store {
 
-// How the tables are laid out in RocksDB: one column family a table, all within one budget of
-// memory. RocksDB's own column family "default" stays empty.
+// How the tables are laid out in RocksDB: one column family for each, with one memory budget for
+// all. RocksDB's own column family "default" stays empty.
 struct RocksDbLayout {
   rocksdb::DBOptions database;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;  // "default", then by Table

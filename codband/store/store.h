@@ -28,7 +28,7 @@ enum class Table : std::uint8_t {
 };
 inline constexpr std::size_t kTableCount = 8;
 
-// Changes that are made together or not at all. Later entries win over earlier ones.
+// An atomic batch of changes. Later entries win over earlier ones.
 class StoreBatch {
  public:
   enum class Kind : std::uint8_t { kPut, kDelete, kDeleteRange };
@@ -63,35 +63,38 @@ struct StoreStats {
   std::uint64_t memory_bytes = 0;  // write buffers and caches
 };
 
-// Durable tables in one directory, which one process at a time may have open. All functions may be
-// called from any thread. After an error the tables are as they were before the call.
+// Durable, ordered tables of key and value in one directory, which one process at a time may have
+// open. All functions may be called from any thread. After an error the tables are as they were
+// before the call.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Makes the changes; returns once they would survive a loss of power (`sync`), or of this
-  // process. kIoError names the path and the reason, such as a full disk; reading goes on then, and
-  // once there is room again, the next write works. What failed does not appear later either.
+  // Applies the batch atomically. On return it survives a loss of power (`sync`: the write-ahead
+  // log has been fsynced), or a crash of this process (not `sync`). kIoError names the path and the
+  // reason, such as a full disk; reads go on, and once there is room the next write succeeds. A
+  // batch that failed does not appear later.
   virtual Status Write(const StoreBatch& batch, bool sync) = 0;
 
-  // The same for many megabytes: does not hold up other writers meanwhile. Durable on return, with
-  // all that was written before. Only for tables that Write never touches, and no kDeleteRange; the
-  // batch is sorted by the store.
+  // The same for many megabytes, without blocking other writers meanwhile. Durable on return, with
+  // all that was written before. Only for tables that Write never touches, and without
+  // kDeleteRange. The store sorts the batch.
   virtual Status WriteBulk(StoreBatch batch) = 0;
 
   // kNotFound if there is none.
   virtual Status Get(Table table, std::string_view key, std::string& value) const = 0;
 
-  // Calls visit(key, value) for the keys in [from, to) in order, of one moment in time, until visit
-  // returns false. An empty `to` means the end of the table. Keys that were deleted lately before
-  // `from` cost nothing, those behind it are walked over. The visitor may call the store.
+  // Calls visit(key, value) for the keys in [from, to) of a snapshot, in order, until visit returns
+  // false. An empty `to` means the end of the table. Tombstones in the range are walked over, those
+  // before `from` cost nothing. The visitor may call the store; a write that fails there is not
+  // retried.
   using Visit = std::function<bool(std::string_view key, std::string_view value)>;
   virtual Status Scan(Table table, std::string_view from, std::string_view to,
                       const Visit& visit) const = 0;
 
-  // A copy of this moment into `directory`, which must not exist yet, while others go on writing
-  // (bulk writes wait). It can be opened like the original. Files are linked where the file system
-  // allows it, and copied otherwise. Until it is whole its name ends in ".partial".
+  // Copies a snapshot into `directory`, which must not exist yet, while others write (bulk writes
+  // wait). The copy can be opened like the original. Files are hard-linked where the file system
+  // allows it, and copied otherwise. Until it is complete its name ends in ".partial".
   virtual Status Backup(const std::filesystem::path& directory) = 0;
 
   // Reads everything and checks it against its checksums.

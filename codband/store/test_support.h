@@ -46,8 +46,8 @@ class StoreTest : public testing::Test {
   std::filesystem::path directory_;
 
  private:
-  // In memory if there is plenty: hundreds of databases are made, and a disk takes its time to sync
-  // each. What a loss of power does is tried by hand on the files, not left to the disk.
+  // In memory if there is enough: hundreds of databases are created, and syncing each to a disk is
+  // slow. Losses of power are simulated by changing files, not by the disk.
   static std::filesystem::path FastDirectory() {
     struct statvfs memory {};
     const bool plenty = ::statvfs("/dev/shm", &memory) == 0 && ::access("/dev/shm", W_OK) == 0 &&
