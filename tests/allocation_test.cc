@@ -46,8 +46,7 @@ namespace {
 class AllocationTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(AllocationTest, ASettledPopulationIsServedWithoutAllocating) {
-  // Every 50 observations it fits two windows anew, and refills them after each of its false
-  // alarms.
+  // Every 50 observations it refits two windows, and refills them after each of its false alarms.
   if (GetParam() == "adts") GTEST_SKIP() << "allocates in its periodic test";
   constexpr int kVisits = 6000;
   TestWorld world(1);
@@ -57,7 +56,7 @@ TEST_P(AllocationTest, ASettledPopulationIsServedWithoutAllocating) {
     world.set_step(static_cast<std::uint64_t>(i));
     arms.push_back(world.Arms());
   }
-  world.set_step(0);  // nobody changes
+  world.set_step(0);  // no user changes
   Decision decision;
   long before = 0;
   for (std::uint64_t i = 0; i < kVisits; ++i) {

@@ -1,4 +1,5 @@
-// What every policy must do. A policy is covered by being registered.
+// What every policy must do; propensity_test.cc has what it must report. A policy is covered by
+// being registered.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,7 +62,7 @@ TEST_P(ConformanceTest, ChoosingChangesNothing) {
   EXPECT_EQ(EncodeState(*policy), before);
 }
 
-TEST_P(ConformanceTest, RankingIsTrueAboutItself) {
+TEST_P(ConformanceTest, RankingIsConsistentAndRepeatable) {
   TestWorld world(23);
   const auto policy = MakeOrDie(spec(), world.context());
   for (int i = 0; i < 150; ++i) world.Step(*policy);
@@ -285,7 +286,7 @@ TEST_P(ConformanceTest, UserWithHugeFeaturesComesAndGoes) {
 TEST_P(ConformanceTest, RewardsMayArriveAfterTheUserWasForgotten) {
   TestWorld world(20);
   const auto policy = MakeOrDie(spec(), world.context());
-  for (int i = 0; i < 700; ++i) world.Step(*policy);  // long enough for changes to be noticed
+  for (int i = 0; i < 700; ++i) world.Step(*policy);  // long enough for changes to be detected
   std::vector<Decision> pending;
   for (UserId user = 0; user < TestWorld::kUsers; ++user) {
     pending.push_back(policy->Choose(user, {world.Arms(), TestWorld::kDim}, {20, user}));

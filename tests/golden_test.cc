@@ -1,6 +1,6 @@
-// A short run of every policy against the trace kept in tests/golden. A difference is either a
-// mistake or a change of behaviour that the change log must name; scripts/update_golden.sh writes
-// the traces anew.
+// Compares a short run of every policy with its golden trace in tests/golden. A difference is
+// either a bug or a change of behaviour that CHANGELOG.md must name; scripts/update_golden.sh
+// regenerates the traces.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::string Trace(const std::string& spec) {
         policy->Choose(step % TestWorld::kUsers, {arms, TestWorld::kDim}, key);
     const LearnOutcome outcome = policy->Learn(decision, world.Reward(decision), key);
     world.set_step(step + 1);
-    // Every step counts, but a few are enough to see where a run went another way.
+    // Every step affects the later ones, so a sample of them shows any divergence.
     if (step >= 60 && step % 10 != 0 && !outcome.change_detected) continue;
     trace += fmt::format("{} {} {} {} {} {:.6f} {}\n", step, decision.user, decision.arm,
                          decision.model == kNoModel ? "-" : fmt::format("{}", decision.model),

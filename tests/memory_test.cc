@@ -1,4 +1,4 @@
-// What a user costs: counts the heap in use while a population grows.
+// Memory for each user: counts the heap in use while a population grows.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// With what the allocator needs for itself. One thread only.
+// Including the overhead of the allocator. One thread only.
 std::size_t heap_in_use = 0;
 
 std::size_t SizeOf(void* memory) { return malloc_usable_size(memory) + sizeof(std::size_t); }
@@ -96,7 +96,7 @@ TEST(MemoryTest, UserOfTheDefaultPolicyCostsAtMostSixKibibytes) {
   const std::size_t models = population.policy().model_count();
   const std::size_t before = heap_in_use;
   population.GrowTo(2 * kUsers);
-  // What the models need does not depend on how many users there are.
+  // The memory of the models does not depend on the number of users.
   ASSERT_EQ(population.policy().model_count(), models);
   const std::size_t bytes = (heap_in_use - before) / kUsers;
   RecordProperty("bytes_per_user", static_cast<int>(bytes));

@@ -1,40 +1,50 @@
 #include "codband/policy/common_params.h"
 
+#include <utility>
+
 namespace codband {
 
-ParamInfo AlphaParam(double default_value) {
-  return {.name = "alpha",
-          .help = "how much uncertainty attracts: the width of the confidence bound",
-          .min = 0,
-          .max = 1000,
-          .default_value = default_value,
-          .live = true};
-}
-
-ParamInfo LambdaParam(double default_value) {
-  return {.name = "lambda",
-          .help = "precision of the prior: the ridge added to the diagonal",
-          .min = 1e-6,
-          .max = 1e6,
+ParamInfo NumberParam(std::string name, std::string help, double min, double max,
+                      double default_value) {
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .min = min,
+          .max = max,
           .default_value = default_value};
 }
 
+ParamInfo WholeParam(std::string name, std::string help, double max, std::size_t default_value) {
+  ParamInfo param =
+      NumberParam(std::move(name), std::move(help), 1, max, static_cast<double>(default_value));
+  param.integer = true;
+  return param;
+}
+
+ParamInfo AlphaParam(double default_value) {
+  ParamInfo alpha =
+      NumberParam("alpha", "how much uncertainty attracts: the width of the confidence bound", 0,
+                  1000, default_value);
+  alpha.live = true;
+  return alpha;
+}
+
+ParamInfo LambdaParam(double default_value) {
+  return NumberParam("lambda", "precision of the prior: the ridge added to the diagonal", 1e-6, 1e6,
+                     default_value);
+}
+
 ParamInfo DrawScaleParam(double default_value) {
-  return {.name = "v",
-          .help = "scale of the Thompson draw: 0 is greedy, 1 the posterior",
-          .min = 0,
-          .max = 1000,
-          .default_value = default_value,
-          .live = true};
+  ParamInfo v = NumberParam("v", "scale of the Thompson draw: 0 is greedy, 1 the posterior", 0,
+                            1000, default_value);
+  v.live = true;
+  return v;
 }
 
 ParamInfo SigmaParam() {
-  return {.name = "sigma",
-          .help = "standard deviation of the rewards' noise",
-          .min = 1e-6,
-          .max = 1e6,
-          .default_value = 0.1,
-          .default_from = DefaultFrom::kNoise};
+  ParamInfo sigma =
+      NumberParam("sigma", "standard deviation of the rewards' noise", 1e-6, 1e6, 0.1);
+  sigma.default_from = DefaultFrom::kNoise;
+  return sigma;
 }
 
 }  // namespace codband

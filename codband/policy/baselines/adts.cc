@@ -180,15 +180,6 @@ class AdTs final : public Policy {
   std::vector<double> series_;
 };
 
-ParamInfo Whole(std::string name, std::string help, double max, std::size_t default_value) {
-  return {.name = std::move(name),
-          .help = std::move(help),
-          .min = 1,
-          .max = max,
-          .default_value = static_cast<double>(default_value),
-          .integer = true};
-}
-
 }  // namespace
 
 double AdTsDistance(const linalg::GaussianPosterior& before,
@@ -235,22 +226,19 @@ PolicyInfo AdTsInfo() {
   const AdTsOptions defaults;
   ParamInfo v = DrawScaleParam(defaults.v);
   v.help += " (1 for setting 1)";
-  return {.name = "adts",
-          .summary = "Thompson sampling per user, started afresh when two windows differ",
-          .paper = "Hariri, Mobasher & Burke, IJCAI 2015",
-          .detects_changes = true,
-          .params = {
-              v,
-              LambdaParam(defaults.lambda),
-              Whole("step", "observations between two tests", 100000, defaults.step),
-              Whole("window", "length of each of the two windows, in steps", 1000, defaults.window),
-              Whole("permutations", "random orders that a series is compared with", 1e6,
-                    defaults.permutations),
-              {.name = "level",
-               .help = "quantile of the random orders above which it is a change",
-               .min = 0,
-               .max = 0.999999,
-               .default_value = defaults.level}}};
+  return {
+      .name = "adts",
+      .summary = "Thompson sampling per user, started afresh when two windows differ",
+      .paper = "Hariri, Mobasher & Burke, IJCAI 2015",
+      .detects_changes = true,
+      .params = {v, LambdaParam(defaults.lambda),
+                 WholeParam("step", "observations between two tests", 100000, defaults.step),
+                 WholeParam("window", "length of each of the two windows, in steps", 1000,
+                            defaults.window),
+                 WholeParam("permutations", "random orders that a series is compared with", 1e6,
+                            defaults.permutations),
+                 NumberParam("level", "quantile of the random orders above which it is a change", 0,
+                             0.999999, defaults.level)}};
 }
 
 std::unique_ptr<Policy> MakeAdTs(std::size_t dim, const AdTsOptions& options) {

@@ -315,15 +315,6 @@ double EstimateSpread(std::uint64_t observations) {
   return std::sqrt((1 + std::log1p(n)) / (1 + n));
 }
 
-ParamInfo ChecksParam(std::string help, std::size_t default_value) {
-  return {.name = "checks",
-          .help = std::move(help),
-          .min = 1,
-          .max = 1e9,
-          .default_value = static_cast<double>(default_value),
-          .integer = true};
-}
-
 PolicyInfo ClubInfo() {
   const ClubOptions defaults;
   ParamInfo alpha = AlphaParam(defaults.alpha);
@@ -332,16 +323,14 @@ PolicyInfo ClubInfo() {
           .summary = "users whose estimates stay close share a linear model; never forgets",
           .paper = "Gentile, Li & Zappella, ICML 2014",
           .shares_between_users = true,
-          .params = {alpha,
-                     LambdaParam(defaults.lambda),
-                     {.name = "alpha2",
-                      .help = "how far apart two users' estimates may be and yet be joined (2 for "
-                              "setting 1)",
-                      .min = 0,
-                      .max = 1e6,
-                      .default_value = defaults.alpha2},
-                     ChecksParam("how many neighbours a user is compared with at an observation",
-                                 defaults.checks)}};
+          .params = {
+              alpha, LambdaParam(defaults.lambda),
+              NumberParam("alpha2",
+                          "how far apart two users' estimates may be and yet be joined (2 "
+                          "for setting 1)",
+                          0, 1e6, defaults.alpha2),
+              WholeParam("checks", "how many neighbours a user is compared with at an observation",
+                         1e9, defaults.checks)}};
 }
 
 std::unique_ptr<Policy> MakeClub(std::size_t dim, const ClubOptions& options) {

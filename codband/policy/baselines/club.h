@@ -3,10 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
 
-#include "codband/base/bytes.h"
 #include "codband/policy/params.h"
 #include "codband/policy/policy.h"
 
@@ -60,8 +57,5 @@ std::unique_ptr<Policy> MakeClub(const ParamValues& params, const PolicyContext&
 
 // sqrt((1 + ln(1 + T)) / (1 + T)): how uncertain an estimate from T observations is.
 double EstimateSpread(std::uint64_t observations);
-
-// The parameter `checks`, for policies that compare models with each other in turn.
-ParamInfo ChecksParam(std::string help, std::size_t default_value);
 
 }  // namespace codband

@@ -167,49 +167,30 @@ class DLinUcb final : public Policy {
   UserTable<Slaves> users_;
 };
 
-ParamInfo Chance(std::string name, std::string help, double min, double default_value) {
-  return {.name = std::move(name),
-          .help = std::move(help),
-          .min = min,
-          .max = 1,
-          .default_value = default_value};
-}
-
 }  // namespace
 
 PolicyInfo DLinUcbInfo() {
   const DLinUcbOptions defaults;
-  return {.name = "dlinucb",
-          .summary = "several linear models per user, dropped and made as their errors demand",
-          .paper = "Wu, Iyer & Wang, SIGIR 2018",
-          .detects_changes = true,
-          .params = {AlphaParam(defaults.alpha),
-                     LambdaParam(defaults.lambda),
-                     SigmaParam(),
-                     Chance("delta", "share of the noise that ε leaves out", 1e-9, defaults.delta),
-                     {.name = "epsilon",
-                      .help = "error that noise explains; 0 stands for √2 σ erf⁻¹(1 - delta)",
-                      .min = 0,
-                      .max = 1e6,
-                      .default_value = defaults.epsilon},
-                     {.name = "tau",
-                      .help = "how many recent observations a model is judged by",
-                      .min = 1,
-                      .max = 100000,
-                      .default_value = static_cast<double>(defaults.tau),
-                      .integer = true},
-                     {.name = "slaves",
-                      .help = "how many models a user may have; the worst gives way to a new one",
-                      .min = 1,
-                      .max = 1000,
-                      .default_value = static_cast<double>(defaults.slaves),
-                      .integer = true},
-                     Chance("delta0", "share of bad observations above which a model is in doubt",
-                            0, defaults.delta0),
-                     Chance("delta1", "share of bad observations above which a model is discarded",
-                            0, defaults.delta1),
-                     Chance("delta2", "chance that a judgement of a model may fail", 1e-9,
-                            defaults.delta2)}};
+  return {
+      .name = "dlinucb",
+      .summary = "several linear models per user, dropped and made as their errors demand",
+      .paper = "Wu, Iyer & Wang, SIGIR 2018",
+      .detects_changes = true,
+      .params = {
+          AlphaParam(defaults.alpha), LambdaParam(defaults.lambda), SigmaParam(),
+          NumberParam("delta", "share of the noise that ε leaves out", 1e-9, 1, defaults.delta),
+          NumberParam("epsilon", "error that noise explains; 0 stands for √2 σ erf⁻¹(1 - delta)", 0,
+                      1e6, defaults.epsilon),
+          WholeParam("tau", "how many recent observations a model is judged by", 100000,
+                     defaults.tau),
+          WholeParam("slaves", "how many models a user may have; the worst gives way to a new one",
+                     1000, defaults.slaves),
+          NumberParam("delta0", "share of bad observations above which a model is in doubt", 0, 1,
+                      defaults.delta0),
+          NumberParam("delta1", "share of bad observations above which a model is discarded", 0, 1,
+                      defaults.delta1),
+          NumberParam("delta2", "chance that a judgement of a model may fail", 1e-9, 1,
+                      defaults.delta2)}};
 }
 
 std::unique_ptr<Policy> MakeDLinUcb(std::size_t dim, const DLinUcbOptions& options) {

@@ -160,18 +160,15 @@ PolicyInfo UniformLinUcbInfo() {
 }
 
 PolicyInfo OracleLinUcbInfo() {
-  return {.name = "oracle-linucb",
-          .summary = "yardstick: told who has which parameter; one LinUCB for each",
-          .paper = "Li, Wu & Wang, SIGIR 2021, §4",
-          .shares_between_users = true,
-          .knows_truth = true,
-          .params = {LambdaParam(0.1),
-                     {.name = "delta1",
-                      .help = "chance that the confidence bound may fail",
-                      .min = 1e-9,
-                      .max = 1,
-                      .default_value = 0.1},
-                     SigmaParam()}};
+  return {
+      .name = "oracle-linucb",
+      .summary = "yardstick: told who has which parameter; one LinUCB for each",
+      .paper = "Li, Wu & Wang, SIGIR 2021, §4",
+      .shares_between_users = true,
+      .knows_truth = true,
+      .params = {LambdaParam(0.1),
+                 NumberParam("delta1", "chance that the confidence bound may fail", 1e-9, 1, 0.1),
+                 SigmaParam()}};
 }
 
 PolicyInfo OracleGreedyInfo() {

@@ -385,20 +385,14 @@ PolicyInfo SClubInfo() {
           .summary = "sets of users that split and merge share linear models; never forgets",
           .paper = "Li, Chen, Li & Leung, IJCAI 2019",
           .shares_between_users = true,
-          .params = {AlphaParam(defaults.alpha),
-                     LambdaParam(defaults.lambda),
-                     {.name = "alpha_theta",
-                      .help = "how far apart estimates may be within a cluster",
-                      .min = 0,
-                      .max = 1e6,
-                      .default_value = defaults.alpha_theta},
-                     {.name = "alpha_p",
-                      .help = "how far apart frequencies of visits may be within a cluster",
-                      .min = 0,
-                      .max = 1e6,
-                      .default_value = defaults.alpha_p},
-                     ChecksParam("how many clusters one is compared with at an observation",
-                                 defaults.checks)}};
+          .params = {
+              AlphaParam(defaults.alpha), LambdaParam(defaults.lambda),
+              NumberParam("alpha_theta", "how far apart estimates may be within a cluster", 0, 1e6,
+                          defaults.alpha_theta),
+              NumberParam("alpha_p", "how far apart frequencies of visits may be within a cluster",
+                          0, 1e6, defaults.alpha_p),
+              WholeParam("checks", "how many clusters one is compared with at an observation", 1e9,
+                         defaults.checks)}};
 }
 
 std::unique_ptr<Policy> MakeSClub(std::size_t dim, const SClubOptions& options) {
