@@ -113,6 +113,19 @@ Status WriteFeatures(std::span<const std::uint64_t> item_ids, std::span<const do
   });
 }
 
+Status WriteStreamEvents(std::span<const StreamEvent> events, const PositiveItems& positives,
+                         std::span<const std::uint64_t> user_ids,
+                         std::span<const std::uint64_t> item_ids, const PrepareOptions& options,
+                         const data::OutputDirectory& out, const data::WorkPart& part,
+                         PreparedStream& stream) {
+  stream.events = events.size();
+  stream.chance = static_cast<double>(events.size()) / static_cast<double>(options.candidates);
+  return WriteOutput(out, kEventsFile, [&](data::OutputFile& file) {
+    return WriteEvents(events, positives, user_ids, item_ids,
+                       {.candidates = options.candidates, .seed = options.seed}, file, part);
+  });
+}
+
 Status WriteTags(const IdIndex& items,
                  const std::vector<std::map<std::string, std::size_t>>& tags_of_items,
                  const data::OutputDirectory& out) {

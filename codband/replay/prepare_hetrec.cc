@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -121,6 +122,57 @@ void SplitGroups(const data::Clusters& groups, std::size_t parts,
   }
 }
 
+// The items that have tags, with their terms and tags.
+struct TaggedItems {
+  IdIndex ids;
+  TermCounts counts;
+  std::vector<std::map<std::string, std::size_t>> tags;
+};
+
+TaggedItems CollectTags(const data::SocialTagging& data, const PrepareOptions& options) {
+  std::vector<std::uint64_t> ids;
+  for (const data::SocialTagging::Assignment& a : data.assignments) ids.push_back(a.item);
+  TaggedItems items{.ids = IdIndex(std::move(ids)), .counts = {}, .tags = {}};
+  items.tags.resize(items.ids.size());
+  for (const data::SocialTagging::Assignment& a : data.assignments) {
+    const std::uint32_t item = items.ids.Find(a.item);
+    const std::string& text = data.tags.at(a.tag);
+    if (options.terms == TermKind::kTags) {
+      items.counts.Add(item, fmt::format("{}", a.tag));
+    } else {
+      for (const std::string& word : data::Tokenise(text, options.tokens)) {
+        items.counts.Add(item, word);
+      }
+    }
+    ++items.tags[item][data::NormaliseTag(text)];
+  }
+  return items;
+}
+
+// The positives of the users, as events that do not have their user yet.
+std::vector<StreamEvent> CollectEvents(const data::SocialTagging& data, const IdIndex& users,
+                                       const IdIndex& items, const EventTimes& times) {
+  std::vector<StreamEvent> events;
+  for (const auto& [user_id, item_id] : data.positives) {
+    const std::uint32_t user = users.Find(user_id);
+    const std::uint32_t item = items.Find(item_id);
+    if (user == users.size() || item == items.size()) continue;
+    events.push_back({.user = 0, .source = user, .item = item, .time = times.Of(user, item)});
+  }
+  return events;
+}
+
+// origins.tsv: the user in the data set and their group.
+Status WriteOrigins(std::span<const StreamEvent> events, const UserGroups& groups,
+                    const data::OutputDirectory& out) {
+  return WriteOutput(out, kOriginsFile, [&](data::OutputFile& file) -> Status {
+    for (const StreamEvent& event : events) {
+      WriteOrigin(groups.users.id(event.source), groups.clusters.label[event.source], file);
+    }
+    return {};
+  });
+}
+
 }  // namespace
 
 Result<PreparedStream> PrepareHetRec(data::DataSet set, const std::filesystem::path& in,
@@ -131,24 +183,10 @@ Result<PreparedStream> PrepareHetRec(data::DataSet set, const std::filesystem::p
   if (!read.ok()) return data::WithSource(set, read.status());
   const data::SocialTagging& data = read.value();
 
-  std::vector<std::uint64_t> item_ids;
-  for (const data::SocialTagging::Assignment& a : data.assignments) item_ids.push_back(a.item);
-  const IdIndex items(std::move(item_ids));
-  TermCounts counts;
-  std::vector<std::map<std::string, std::size_t>> tags_of_items(items.size());
-  for (const data::SocialTagging::Assignment& a : data.assignments) {
-    const std::uint32_t item = items.Find(a.item);
-    const std::string& text = data.tags.at(a.tag);
-    if (options.terms == TermKind::kTags) {
-      counts.Add(item, fmt::format("{}", a.tag));
-    } else {
-      for (const std::string& word : data::Tokenise(text, options.tokens)) counts.Add(item, word);
-    }
-    ++tags_of_items[item][data::NormaliseTag(text)];
-  }
+  TaggedItems items = CollectTags(data, options);
   PreparedStream stream;
   CODBAND_RETURN_IF_ERROR(data::WorkPart(hooks, 0.1, 0.7, "principal components").Report(0));
-  const auto features = FeaturesOf(std::move(counts), items.size(), options, stream);
+  const auto features = FeaturesOf(std::move(items.counts), items.ids.size(), options, stream);
   if (!features.ok()) return features.status();
 
   CODBAND_RETURN_IF_ERROR(data::WorkPart(hooks, 0.7, 0.8, "groups of users").Report(0));
@@ -157,14 +195,8 @@ Result<PreparedStream> PrepareHetRec(data::DataSet set, const std::filesystem::p
   const IdIndex& users = groups.value().users;
   const data::Clusters& clusters = groups.value().clusters;
 
-  const EventTimes times(data, users, items, options.earliest_time);
-  std::vector<StreamEvent> events;
-  for (const auto& [user_id, item_id] : data.positives) {
-    const std::uint32_t user = users.Find(user_id);
-    const std::uint32_t item = items.Find(item_id);
-    if (user == users.size() || item == items.size()) continue;
-    events.push_back({.user = 0, .source = user, .item = item, .time = times.Of(user, item)});
-  }
+  const EventTimes times(data, users, items.ids, options.earliest_time);
+  std::vector<StreamEvent> events = CollectEvents(data, users, items.ids, times);
   const PositiveItems positives(users.size(), events);
   std::erase_if(events, [&](const StreamEvent& event) {
     return positives.of(event.source).size() < options.min_observations;
@@ -179,30 +211,20 @@ Result<PreparedStream> PrepareHetRec(data::DataSet set, const std::filesystem::p
   SplitGroups(clusters, options.parts, events);
   OrderEvents(options.order, options.seed, /*renumber=*/true, events);
 
-  stream.events = events.size();
   stream.sources = users.size();
   stream.group_sizes = clusters.sizes;
   stream.unusable_times = times.unusable();
-  stream.chance = static_cast<double>(events.size()) / static_cast<double>(options.candidates);
-  std::vector<std::uint64_t> user_ids;  // policies see numbers from 0
-  for (const StreamEvent& event : events) {
-    while (user_ids.size() <= event.user) user_ids.push_back(user_ids.size());
-  }
+  std::uint32_t last_user = 0;
+  for (const StreamEvent& event : events) last_user = std::max(last_user, event.user);
+  std::vector<std::uint64_t> user_ids(last_user + 1);  // policies see numbers from 0
+  std::iota(user_ids.begin(), user_ids.end(), std::uint64_t{0});
   stream.users = user_ids.size();
 
-  CODBAND_RETURN_IF_ERROR(WriteFeatures(items.ids(), features.value(), out));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kEventsFile, [&](data::OutputFile& file) {
-    return WriteEvents(events, positives, user_ids, items.ids(),
-                       {.candidates = options.candidates, .seed = options.seed}, file,
-                       data::WorkPart(hooks, 0.8, 1, std::string(kEventsFile)));
-  }));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kOriginsFile, [&](data::OutputFile& file) -> Status {
-    for (const StreamEvent& event : events) {
-      WriteOrigin(users.id(event.source), clusters.label[event.source], file);
-    }
-    return {};
-  }));
-  CODBAND_RETURN_IF_ERROR(WriteTags(items, tags_of_items, out));
+  CODBAND_RETURN_IF_ERROR(WriteFeatures(items.ids.ids(), features.value(), out));
+  CODBAND_RETURN_IF_ERROR(WriteStreamEvents(events, positives, user_ids, items.ids.ids(), options,
+                                            out, data::WorkPart(hooks, 0.8, 1, "events"), stream));
+  CODBAND_RETURN_IF_ERROR(WriteOrigins(events, groups.value(), out));
+  CODBAND_RETURN_IF_ERROR(WriteTags(items.ids, items.tags, out));
   return stream;
 }
 

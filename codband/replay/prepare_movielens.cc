@@ -69,14 +69,20 @@ Result<MovieTexts> ReadTexts(const data::MovieLensReader& reader, const PrepareO
   return texts;
 }
 
-// Users with enough ratings.
-Result<IdIndex> SelectUsers(const data::MovieLensReader& reader, std::size_t min_observations,
-                            data::InputLog& log, const data::WorkPart& part, std::size_t& ratings) {
+// Users with enough ratings, and how many they have together.
+struct ActiveUsers {
+  IdIndex ids;
+  std::size_t ratings = 0;
+};
+
+Result<ActiveUsers> SelectUsers(const data::MovieLensReader& reader, std::size_t min_observations,
+                                data::InputLog& log, const data::WorkPart& part) {
   std::unordered_map<std::uint32_t, std::size_t> count;
   const Status read = reader.ReadRatings(
       log, part, [&](const data::Rating& rating, data::TableRow&) { ++count[rating.user]; });
   if (!read.ok()) return data::WithSource(data::DataSet::kMovieLens, read);
   std::vector<std::uint64_t> users;
+  std::size_t ratings = 0;
   std::size_t most = 0;
   for (const auto& [user, observations] : count) {
     most = std::max(most, observations);
@@ -89,7 +95,34 @@ Result<IdIndex> SelectUsers(const data::MovieLensReader& reader, std::size_t min
         fmt::format("--min-observations = {}: no user has so many, expected at most {}",
                     min_observations, most));
   }
-  return IdIndex(std::move(users));
+  return ActiveUsers{.ids = IdIndex(std::move(users)), .ratings = ratings};
+}
+
+// The positive ratings of the users. A second pass over the file, so that only those of users with
+// enough are held in memory.
+Result<std::vector<StreamEvent>> ReadEvents(const data::MovieLensReader& reader,
+                                            const ActiveUsers& users, const IdIndex& movies,
+                                            const PrepareOptions& options, data::InputLog& log,
+                                            const data::WorkPart& part) {
+  std::vector<StreamEvent> events;
+  events.reserve(users.ratings);
+  const Status read =
+      reader.ReadRatings(log, part, [&](const data::Rating& rating, data::TableRow& row) {
+        const std::uint32_t movie = movies.Find(rating.movie);
+        if (movie == movies.size()) {
+          row.RejectField(1, "one of the movies");
+          return;
+        }
+        const std::uint32_t user = users.ids.Find(rating.user);
+        if (user == users.ids.size() || rating.stars < options.positive_rating) return;
+        events.push_back({.user = user, .source = user, .item = movie, .time = rating.time});
+      });
+  if (!read.ok()) return data::WithSource(data::DataSet::kMovieLens, read);
+  if (events.empty()) {
+    return Status::InvalidArgument(
+        fmt::format("--positive-rating = {}: there is no such rating", options.positive_rating));
+  }
+  return events;
 }
 
 }  // namespace
@@ -105,31 +138,14 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
   if (!texts.ok()) return data::WithSource(data::DataSet::kMovieLens, texts.status());
   const IdIndex& movies = texts.value().movies;
 
-  // Two passes over the ratings: the first counts each user's, so that only those of users with
-  // enough are kept in memory.
-  std::size_t ratings = 0;
-  const auto users = SelectUsers(reader.value(), options.min_observations, log,
-                                 data::WorkPart(hooks, 0.05, 0.3, "ratings, first pass"), ratings);
-  if (!users.ok()) return users.status();
-  std::vector<StreamEvent> events;
-  events.reserve(ratings);
-  const Status read = reader.value().ReadRatings(
-      log, data::WorkPart(hooks, 0.3, 0.55, "ratings, second pass"),
-      [&](const data::Rating& rating, data::TableRow& row) {
-        const std::uint32_t movie = movies.Find(rating.movie);
-        if (movie == movies.size()) {
-          row.RejectField(1, "one of the movies");
-          return;
-        }
-        const std::uint32_t user = users.value().Find(rating.user);
-        if (user == users.value().size() || rating.stars < options.positive_rating) return;
-        events.push_back({.user = user, .source = user, .item = movie, .time = rating.time});
-      });
-  if (!read.ok()) return data::WithSource(data::DataSet::kMovieLens, read);
-  if (events.empty()) {
-    return Status::InvalidArgument(
-        fmt::format("--positive-rating = {}: there is no such rating", options.positive_rating));
-  }
+  const auto active = SelectUsers(reader.value(), options.min_observations, log,
+                                  data::WorkPart(hooks, 0.05, 0.3, "ratings, first pass"));
+  if (!active.ok()) return active.status();
+  const IdIndex& users = active.value().ids;
+  auto read = ReadEvents(reader.value(), active.value(), movies, options, log,
+                         data::WorkPart(hooks, 0.3, 0.55, "ratings, second pass"));
+  if (!read.ok()) return read.status();
+  std::vector<StreamEvent> events = std::move(read).value();
 
   PreparedStream stream;
   CODBAND_RETURN_IF_ERROR(data::WorkPart(hooks, 0.55, 0.7, "principal components").Report(0));
@@ -137,23 +153,18 @@ Result<PreparedStream> PrepareMovieLens(const std::filesystem::path& in,
   if (!features.ok()) return features.status();
 
   CODBAND_RETURN_IF_ERROR(data::WorkPart(hooks, 0.7, 0.75, "order of events").Report(0));
-  const PositiveItems positives(users.value().size(), events);
+  const PositiveItems positives(users.size(), events);
   stream.possible_events = events.size();
   DrawEvents(options.max_events, options.seed, events);
   OrderEvents(options.order, options.seed, /*renumber=*/false, events);
-  stream.events = events.size();
-  std::vector<bool> seen(users.value().size());
+  std::vector<bool> seen(users.size());
   for (const StreamEvent& event : events) seen[event.user] = true;
   stream.users = static_cast<std::size_t>(std::count(seen.begin(), seen.end(), true));
-  stream.sources = users.value().size();
-  stream.chance = static_cast<double>(events.size()) / static_cast<double>(options.candidates);
+  stream.sources = users.size();
 
   CODBAND_RETURN_IF_ERROR(WriteFeatures(movies.ids(), features.value(), out));
-  CODBAND_RETURN_IF_ERROR(WriteOutput(out, kEventsFile, [&](data::OutputFile& file) {
-    return WriteEvents(events, positives, users.value().ids(), movies.ids(),
-                       {.candidates = options.candidates, .seed = options.seed}, file,
-                       data::WorkPart(hooks, 0.75, 1, std::string(kEventsFile)));
-  }));
+  CODBAND_RETURN_IF_ERROR(WriteStreamEvents(events, positives, users.ids(), movies.ids(), options,
+                                            out, data::WorkPart(hooks, 0.75, 1, "events"), stream));
   CODBAND_RETURN_IF_ERROR(WriteTags(movies, texts.value().tags, out));
   return stream;
 }

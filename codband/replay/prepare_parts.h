@@ -53,6 +53,13 @@ Result<std::vector<double>> FeaturesOf(TermCounts counts, std::size_t items,
 Status WriteFeatures(std::span<const std::uint64_t> item_ids, std::span<const double> features,
                      const data::OutputDirectory& out);
 
+// Writes events.tsv with drawn candidates, and fills in what the stream reports about the events.
+Status WriteStreamEvents(std::span<const StreamEvent> events, const PositiveItems& positives,
+                         std::span<const std::uint64_t> user_ids,
+                         std::span<const std::uint64_t> item_ids, const PrepareOptions& options,
+                         const data::OutputDirectory& out, const data::WorkPart& part,
+                         PreparedStream& stream);
+
 // Writes tags.tsv; per item, the most frequent tag first.
 Status WriteTags(const IdIndex& items,
                  const std::vector<std::map<std::string, std::size_t>>& tags_of_items,
