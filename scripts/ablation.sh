@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What each part of the default policy is worth, and how little its starting values matter:
-#   scripts/ablation.sh [SEEDS]     tables of regret, five seeds unless told otherwise; some minutes
+# Ablation of the default policy's parts, and its sensitivity to the starting values:
+#   scripts/ablation.sh [SEEDS]     tables of regret, five seeds by default; some minutes
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seeds=${1:-5}

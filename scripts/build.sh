@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
-# Installs what is missing, then builds a preset: scripts/build.sh PRESET [TARGET...]
-# Says what it does and how long it took; silent and immediate when nothing changed.
+# Installs missing packages, then builds a preset: scripts/build.sh PRESET [TARGET...]
+# Prints what it builds and how long it took; prints nothing if everything is up to date.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=${1:?usage: scripts/build.sh PRESET [TARGET...]}
 shift
 start=$SECONDS
 
-# The stamp holds the set-up that was done; a changed package list does it again.
+# The stamp is a copy of the script that ran: a changed package list runs it again.
 stamp=build/.setup-done
 if ! cmp -s scripts/setup.sh "$stamp" 2>/dev/null; then
   scripts/setup.sh
   mkdir -p build
   cp scripts/setup.sh "$stamp"
 fi
-case $preset in fuzz | tidy) scripts/setup.sh --clang ;; esac
+
+name=$preset
+targets=("${@:-all}")
+case $preset in
+  fuzz | tidy) scripts/setup.sh --clang ;;
+  odr) preset=asan-ubsan targets=(odr) ;; # a check of that preset's objects
+esac
 
 directory=build/$preset
 if [ ! -f "$directory/build.ninja" ]; then
@@ -24,13 +30,29 @@ if [ ! -f "$directory/build.ninja" ]; then
     exit 1
   fi
 fi
-targets=("${@:-all}")
+
+# Hides ninja's steps, shows what fails.
+summarise() {
+  awk -v name="$name" '
+    /^ninja: (Entering|no work)/ || /^\[[0-9]+\/[0-9]+\] Re-(checking|running)/ { next }
+    /^\[[0-9]+\/[0-9]+\] / {
+      if (!begun++) {
+        split(substr($1, 2), step, "[/\\]]")
+        print "Building codband (" name "), " step[2] " steps ..."
+        fflush()
+      }
+      next
+    }
+    !/^-- / { print; fflush() }'
+}
+
 steps=$(ninja -C "$directory" -n "${targets[@]}" 2>/dev/null | grep -c '^\[' || true)
 [ "$steps" -gt 0 ] || exit 0
-echo "Building codband ($preset), $steps steps ..."
 if [ -t 1 ]; then
   ninja -C "$directory" "${targets[@]}"
+  printed=1
 else
-  ninja -C "$directory" --quiet "${targets[@]}"
+  exec 3>&1
+  printed=$(ninja -C "$directory" "${targets[@]}" | summarise | tee /dev/fd/3 | wc -c)
 fi
-echo "Built codband ($preset) in $((SECONDS - start)) s."
+[ "$printed" -eq 0 ] || echo "Built codband ($name) in $((SECONDS - start)) s."

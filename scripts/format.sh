@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats all C++ files with clang-format 14; --check only says which are not formatted.
+# Formats all C++ files with clang-format 14; --check lists those that are not formatted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mode=(-i)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzing with libFuzzer (clang 19): every target for a while, from its seeds.
+# Fuzzes every target with libFuzzer (clang 19), starting from its seed corpus.
 #   scripts/fuzz.sh [SECONDS [TARGET...]]    60 seconds each by default
-#   scripts/fuzz.sh --seeds                  writes the seeds again, after a format has changed
-# What crashes a target is left in build/fuzz/found/.
+#   scripts/fuzz.sh --seeds                  regenerates the seed corpora, after a format has changed
+# Inputs that crash a target are left in build/fuzz/found/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ "${1:-}" = --seeds ]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Load on an optimised server that is started for it: requests a second next to one that does
-# nothing. Arguments go to serve_load; see build/dev/bench/serve_load --help.
+# Load-tests an optimised server that it starts: requests per second, next to those of a server that
+# does nothing. Arguments go to serve_load; see build/dev/bench/serve_load --help.
 #   scripts/load.sh                  about half a minute
-#   scripts/load.sh --soak 10        ten minutes: how the server's memory goes
+#   scripts/load.sh --soak 10        ten minutes, and the server's memory over time
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/build.sh release codband

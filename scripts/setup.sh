@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that codband is built with; at once done if they are there.
-#   scripts/setup.sh          what building, testing and running needs
+# Installs the Debian packages that codband is built with; returns at once if all are there.
+#   scripts/setup.sh          to build, test and run
 #   scripts/setup.sh --clang  clang 19 as well, for the presets fuzz and tidy
 set -euo pipefail
 packages=(

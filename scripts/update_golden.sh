@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the golden traces of tests/golden anew. Look at the difference before you commit it.
+# Regenerates the golden traces in tests/golden. Read the difference before you commit it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/build.sh dev golden_test
