@@ -105,7 +105,7 @@ Result<OutputDirectory> OutputDirectory::Create(std::filesystem::path path, bool
     made.push_back(above);
   }
   CODBAND_RETURN_IF_ERROR(EnsureDirectory(parent));
-  std::string name = (parent / ("." + path.filename().string() + ".XXXXXX")).string();
+  std::string name = (parent / fmt::format(".{}.XXXXXX", path.filename().string())).string();
   if (::mkdtemp(name.data()) == nullptr) return FromErrno("create a directory in", parent);
   if (::chmod(name.c_str(), 0755) != 0) return FromErrno("open to others", name);
   return OutputDirectory(std::move(path), std::move(name), std::move(made));
