@@ -120,8 +120,9 @@ TEST_F(DsJsonLogTest, ProblemsNameTheFieldTheValueAndWhatWasExpected) {
 }
 
 TEST_F(DsJsonLogTest, InvalidValuesFailUnlessAskedFor) {
-  const std::string content =
-      std::string(kLine) + "\n" + With(R"("e1")", R"("e2")").replace(16, 2, "1e99") + "\n";
+  std::string invalid = With(R"("e1")", R"("e2")");
+  invalid.replace(invalid.find("-2"), 2, "1e99");
+  const std::string content = std::string(kLine) + "\n" + invalid + "\n";
   const auto strict = Read(content);
   ASSERT_FALSE(strict.ok());
   EXPECT_NE(strict.status().message().find("log.json:2: reward = "), std::string::npos)

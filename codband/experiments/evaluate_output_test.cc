@@ -28,15 +28,20 @@ EvaluationRecord Record() {
   record.users = 1;
   record.actions = 3;
   record.options.confidence = 0.9;
-  eval::TargetReport logged{.name = "logged", .on_policy = true};
+  eval::TargetReport logged;
+  logged.name = "logged";
+  logged.on_policy = true;
   logged.estimates = {{.estimator = eval::Estimator::kMean,
                        .value = 0.25,
                        .bootstrap = eval::BootstrapResult{{0.2, 0.3}, 0.03},
                        .guaranteed = eval::Interval{0.1, 0.4}}};
   logged.effective_sample = 100;
-  eval::TargetReport target{.name = "linucb"};
-  target.estimates = {{.estimator = eval::Estimator::kReplay},
-                      {.estimator = eval::Estimator::kDm, .value = 0.5}};
+  eval::TargetReport target;
+  target.name = "linucb";
+  target.estimates.resize(2);
+  target.estimates[0].estimator = eval::Estimator::kReplay;
+  target.estimates[1].estimator = eval::Estimator::kDm;
+  target.estimates[1].value = 0.5;
   target.unsupported = 0.125;
   target.warnings = {"thin support"};
   record.evaluation.events = 1234;

@@ -11,23 +11,19 @@
 namespace codband::experiments {
 namespace {
 
-sim::PolicyResults Results(const std::string& spec, double regret, std::size_t seeds,
-                           std::size_t users) {
+sim::PolicyResults Results(const std::string& spec, double regret, std::size_t users,
+                           std::uint64_t changes) {
   sim::PolicyResults results{.spec = spec, .runs = {}};
-  for (std::size_t s = 0; s < seeds; ++s) {
-    sim::RunResult& run = results.runs.emplace_back();
-    run.regret = {regret / 2, regret};
-    run.changes = {.true_changes = 4, .detected = 2, .stable_steps = 100, .delays = {3, 5}};
-    if (s == 0) {
-      run.user_models = {std::vector<ModelId>(users, 1), std::vector<ModelId>(users, 2)};
-      run.true_changes = {{0, 10}};
-    }
-  }
+  sim::RunResult& run = results.runs.emplace_back();
+  run.regret = {regret / 2, regret};
+  run.changes = {.true_changes = changes, .detected = 2, .stable_steps = 100, .delays = {3, 5}};
+  run.user_models = {std::vector<ModelId>(users, 1), std::vector<ModelId>(users, 2)};
+  run.true_changes = {{0, 10}};
   return results;
 }
 
-// Every experiment with the same regrets, in one run each.
-PaperRecord Record(bool quick) {
+// Every experiment with the same regrets, in one run each; changes are 4, 5, 6, … or 4 in all.
+PaperRecord Record(bool quick, bool equal_changes = false) {
   PaperRecord record{.quick = quick,
                      .seeds = 1,
                      .experiments = PaperExperiments(quick),
@@ -35,9 +31,11 @@ PaperRecord Record(bool quick) {
                      .command = "codband paper --seed 1"};
   for (const PaperExperiment& experiment : record.experiments) {
     const std::size_t users = experiment.environment.users;
-    record.results.push_back({Results("linucb", 900, 1, users), Results("codband", 300, 1, users),
-                              Results("oracle-greedy", 100, 1, users),
-                              Results("oracle-filter", 50, 1, users)});
+    const std::uint64_t changes = 4 + (equal_changes ? 0 : record.results.size());
+    record.results.push_back({Results("linucb", 900, users, changes),
+                              Results("codband", 300, users, changes),
+                              Results("oracle-greedy", 100, users, changes),
+                              Results("oracle-filter", 50, users, changes)});
   }
   return record;
 }
@@ -103,6 +101,16 @@ TEST_F(PaperReportTest, ReportOfOneExperimentLeavesOutWhatItCannotDraw) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/figure2b.svg"));
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/strip-codband.svg"));
   EXPECT_TRUE(CheckTheory(record).figures.empty());
+}
+
+TEST_F(PaperReportTest, ExperimentsWithEquallyManyChangesHaveNoFittedLine) {
+  const auto rows = [](const TheoryCheck& check) {
+    const std::string csv = check.slopes.ToCsv();
+    return std::count(csv.begin(), csv.end(), '\n');
+  };
+  const TheoryCheck equal = CheckTheory(Record(false, true));
+  EXPECT_EQ(equal.figures.size(), 3U);
+  EXPECT_EQ(rows(equal), rows(CheckTheory(Record(false))) - 1);
 }
 
 TEST(NeedsUserModelsTest, HoldsForTheStripChartsOnly) {

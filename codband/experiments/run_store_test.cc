@@ -103,7 +103,7 @@ TEST_F(RunStoreTest, SavingAgainReplacesTheRun) {
 TEST_F(RunStoreTest, DirectoryThatIsGoneIsAnErrorOfSavingAndNoneOfLoading) {
   const RunStore store(directory_ + "/gone");
   EXPECT_FALSE(store.Load("a").has_value());
-  EXPECT_EQ(store.Save("a", sim::RunResult{}).code(), StatusCode::kIoError);
+  EXPECT_EQ(store.Save("a", sim::RunResult{}).code(), StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -22,8 +22,10 @@ void AddFit(const std::string& scale, const std::string& policy, int colour, con
             report::SeriesDraw draw, report::LineChart& chart, report::ReportTable& slopes) {
   chart.series.push_back(
       {.name = policy, .x = points.x, .y = points.y, .draw = draw, .colour = colour});
-  const LineFit fit = FitLine(points.x, points.y);
   const auto [low, high] = std::ranges::minmax(points.x);
+  // Experiments may have the same number of changes by chance: there is no line through them.
+  if (low == high) return;
+  const LineFit fit = FitLine(points.x, points.y);
   chart.series.push_back({.x = {low, high},
                           .y = {fit.intercept + fit.slope * low, fit.intercept + fit.slope * high},
                           .dashed = true,

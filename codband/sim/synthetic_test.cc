@@ -387,7 +387,7 @@ TEST(SyntheticTest, BadOptionsAreNamedWithTheirValueAndWhatIsAllowed) {
   EXPECT_EQ(message({.separation = std::nan("")}),
             "separation = nan, expected a number from 0.01 to 1.4");
   EXPECT_EQ(message({.setting = Setting::kStationary, .drift = true}),
-            "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 nobody "
+            "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 no user "
             "changes");
   EXPECT_EQ(message({.models = 2, .dim = 1, .drift = true}),
             "dim = 1, expected a whole number from 2 to 1024 for drift, separation or setting 4");
