@@ -1,4 +1,4 @@
-// The real program, run as a person would.
+// End-to-end tests: the real program with its command line.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,7 +120,8 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"policies nosuch", "policy 'nosuch' is unknown"},
       {"nosuch", "command 'nosuch' is unknown; there are simulate, paper, stress, prepare, replay"},
       {"stress --cells clicks,nosuch", "--cells: 'nosuch' is unknown; there are base, d5, d10"},
-      {"stress --policies codband", "--policies = 'codband', expected the judged policy and at"},
+      {"stress --policies codband",
+       "--policies = 'codband', expected the policy under test and at"},
       {"stress --policies codband,oracle-greedy", "at least one other that is no yardstick"},
       {"stress --policies codband,nosuch", "policy 'nosuch' is unknown"},
       {"stress --seeds 0", "--seeds = '0', expected a whole number from 1"},
@@ -172,7 +173,7 @@ TEST_F(CliTest, ReportHoldsFiguresTableAndTheCommand) {
             2U);
 }
 
-TEST_F(CliTest, CsvHasOneLineARun) {
+TEST_F(CliTest, CsvHasOneLineForEachRun) {
   const Outcome outcome =
       Run(std::string(kSmall) + "--policies linucb,lints --seeds 3 --format csv");
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1 + 2 * 3);
@@ -262,7 +263,7 @@ TEST_F(CliTest, StressIsTheSameForAnyNumberOfThreadsAndASimulationOfItsCell) {
   EXPECT_DOUBLE_EQ(std::stod(one.out.substr(at + line.size())), regret);
 }
 
-// Three items; of the two users one always takes the first, one the second.
+// Three items and two users: one always chooses the first item, the other the second.
 class ReplayCliTest : public CliTest {
  protected:
   ReplayCliTest() {
@@ -363,7 +364,7 @@ constexpr const char* kPaper =
     "paper --quick --rows row4,setting3 --policies linucb,random,oracle-greedy,oracle-filter "
     "--seeds 2 --out ";
 
-TEST_F(CliTest, PaperKilledHalfwayGoesOnToTheSameNumbers) {
+TEST_F(CliTest, PaperKilledHalfwayResumesToTheSameNumbers) {
   const std::string whole = directory_ + "/whole";
   const std::string killed = directory_ + "/killed";
   ASSERT_EQ(Run(kPaper + whole).exit_code, 0);

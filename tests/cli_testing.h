@@ -1,6 +1,6 @@
 #pragma once
 
-// Runs the real program, as a person would.
+// Runs the real program with its command line.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class CliTest : public testing::Test {
   }
   ~CliTest() override { std::filesystem::remove_all(directory_); }
 
-  // `before`: what the shell is to do first, or to run the program with.
+  // `before`: shell text in front of the program, such as an assignment or a wrapper.
   Outcome Run(const std::string& arguments, const std::string& before = "") const {
     const std::string errors = directory_ + "/stderr";
     const std::string command = before + " " + CODBAND_PROGRAM + " " + arguments + " 2>" + errors;

@@ -1,4 +1,4 @@
-// codband evaluate, run as a person would.
+// End-to-end tests of codband evaluate.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ class EvaluateTest : public CliTest {
     return path;
   }
 
-  // A log of a policy that takes action 0 with chance 0.4; it brings 1 with chance 0.7, else 0.2.
+  // A log of a policy that chooses action 0 with probability 0.4. Rewards are Bernoulli: 0.7 for
+  // action 0, else 0.2.
   std::string Log(std::size_t events) const {
     std::string text;
     for (std::size_t i = 0; i < events; ++i) {
@@ -121,7 +122,7 @@ TEST_F(EvaluateTest, ReadsDirectoriesAndSeveralFilesAlike) {
   EXPECT_EQ(one["policies"], two["policies"]);
 }
 
-TEST_F(EvaluateTest, OrderOfTheFileDoesNotMatterWhereTimesAreLogged) {
+TEST_F(EvaluateTest, OrderOfTheFileDoesNotMatterIfTimesAreLogged) {
   std::string forward;
   std::string backward;
   for (int i = 0; i < 60; ++i) {
@@ -152,7 +153,7 @@ TEST_F(EvaluateTest, BadLinesAreLeftOutAndCounted) {
   ExpectWrong("--strict --log " + file, file + ":101: expected a JSON object");
 }
 
-TEST_F(EvaluateTest, ImpossibleValuesAreLeftOutOnlyIfAskedFor) {
+TEST_F(EvaluateTest, InvalidValuesAreLeftOutOnlyIfLenient) {
   std::string log = Log(100);
   log += Line(200, 0, 0, 1) + "\n";
   const std::string file = Write("log.json", log);
@@ -163,7 +164,7 @@ TEST_F(EvaluateTest, ImpossibleValuesAreLeftOutOnlyIfAskedFor) {
   ExpectWrong("--lenient --strict --log " + file, "--strict and --lenient, expected one of them");
 }
 
-TEST_F(EvaluateTest, BytesThatAreNoTextStayOutOfMessages) {
+TEST_F(EvaluateTest, BinaryInputIsShownAsPrintableText) {
   std::string bytes;
   for (int i = 0; i < 5000; ++i) bytes += static_cast<char>((i * 89 + 7) % 255 + 1);
   for (const char* name : {"log.json", "log.csv"}) {
@@ -233,7 +234,7 @@ TEST_F(EvaluateTest, ReadsDsJsonOfOthers) {
   EXPECT_NE(wrong.err.find("a = 0, expected whole numbers from 1 to 2"), std::string::npos);
 }
 
-// In the shape of the Open Bandit data: numbers, hashes, an index without a name, a column an item.
+// As the Open Bandit data: numbers, hashes, an index column without a name, a column for each item.
 class CsvTest : public EvaluateTest {
  protected:
   CsvTest() {
@@ -273,11 +274,11 @@ TEST_F(CsvTest, ReadsNamedColumns) {
   EXPECT_EQ(all["log"]["dim"], 3 + 1 + 2 * 2);
 }
 
-TEST_F(CsvTest, TablesOfChancesGoByGroup) {
+TEST_F(CsvTest, ChanceTablesApplyByGroup) {
   const std::string table =
       Write("table.csv", "group,action,probability\n1,0,1\n1,1,0\n2,0,0.5\n2,1,0.5\n");
   const Json json = RunJson(flags_ + "--group-column position --policies first,table:" + table);
-  // Action 0 is only ever taken at position 1, where the table always takes it.
+  // The log chooses action 0 at position 1 only, where the table always chooses it.
   EXPECT_DOUBLE_EQ(Estimate(json, "table:" + table, "ips")["value"],
                    Estimate(json, "first", "ips")["value"]);
   EXPECT_NE(Estimate(json, "table:" + table, "snips")["value"],

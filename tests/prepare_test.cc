@@ -584,7 +584,7 @@ TEST_F(PrepareTest, WrongFlagsAreRefusedBeforeAnythingIsRead) {
   ExpectRefused(Prepare("yahoo --dim 2"), {"--dim is not for yahoo"});
   ExpectRefused(Prepare("lastfm --dim 0"), {"--dim = '0', expected a whole number from 1"});
   ExpectRefused(Prepare("lastfm --order random"),
-                {"--order = 'random', expected stacked or interleaved or time"});
+                {"--order = 'random', expected stacked, interleaved or time"});
   ExpectRefused(Prepare("lastfm --candidates 1"), {"--candidates = '1', expected 2 or more"});
   ExpectRefused(Prepare("movielens --positive-rating nan"), {"--positive-rating = 'nan'"});
 }

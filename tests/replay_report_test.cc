@@ -155,7 +155,7 @@ TEST_F(ReplayReportTest, NormalisedCurvesOfALogAreClickRates) {
   }
   const std::string html = Read("report/report.html");
   for (const char* text : {"Normalised CTR on ", "Clicks on ", "times log", "300 logged events",
-                           "a log does not say it"}) {
+                           "a log does not record them"}) {
     EXPECT_NE(html.find(text), std::string::npos) << text;
   }
 }
@@ -255,8 +255,8 @@ TEST_F(ReplayReportTest, SaysWhyThereAreNoCloudsOrBoundaries) {
   const std::string out = " --out " + directory_ + "/report";
   ASSERT_EQ(Run("replay " + directory_ + " --policies codband" + out).exit_code, 0);
   std::string html = Read("report/report.html");
-  EXPECT_NE(html.find("the stream has no file tags.tsv"), std::string::npos);
-  EXPECT_NE(html.find("the stream has no file origins.tsv"), std::string::npos);
+  EXPECT_NE(html.find("the stream has no tags.tsv"), std::string::npos);
+  EXPECT_NE(html.find("the stream has no origins.tsv"), std::string::npos);
   WriteTags();
   WriteOrigins();
   ASSERT_EQ(Run("replay " + directory_ + " --policies linucb" + out).exit_code, 0);

@@ -47,7 +47,7 @@ TEST(StatisticalTest, CoDBandLiesBetweenTheOracleAndTheLearnersThatNeverForget) 
   EXPECT_LT(changes.false_alarms_per_1000(), 1);
 }
 
-TEST(StatisticalTest, DefaultComesCloseToWhatCanBeHadAtAll) {
+TEST(StatisticalTest, DefaultComesCloseToTheLimit) {
   const sim::SyntheticOptions environment{
       .users = 50, .models = 5, .rounds = 600, .period_min = 150, .period_max = 400};
   const auto results =

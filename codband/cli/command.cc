@@ -5,11 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
 #include <numeric>
-#include <thread>
-
-#include "codband/base/parse.h"
 
 namespace codband::cli {
 
@@ -63,24 +59,6 @@ std::string Command::Typed(std::string_view without) const {
   return text;
 }
 
-Result<std::size_t> ParseWhole(std::string_view flag, std::string_view text, std::size_t min,
-                               std::size_t max) {
-  const auto value = ParseNumber<std::size_t>(text);
-  if (!value || *value < min || *value > max) {
-    return Status::InvalidArgument(
-        fmt::format("{} = '{}', expected a whole number from {} to {}", flag, text, min, max));
-  }
-  return *value;
-}
-
-Result<double> ParseReal(std::string_view flag, std::string_view text) {
-  const auto value = ParseNumber<double>(text);
-  if (!value) {
-    return Status::InvalidArgument(fmt::format("{} = '{}', expected a number", flag, text));
-  }
-  return *value;
-}
-
 Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_view list,
                                              std::span<const std::string> names) {
   std::vector<std::size_t> selected;
@@ -101,27 +79,6 @@ Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_
     if (std::ranges::count(selected, index) == 0) selected.push_back(index);
   }
   return selected;
-}
-
-Status RunFlags::Parse(std::uint64_t& first_seed, std::size_t& seed_count,
-                       std::size_t& thread_count) const {
-  if (!seed.empty()) {
-    CODBAND_RETURN_IF_ERROR(Assign(
-        ParseWhole("--seed", seed, 0, std::numeric_limits<std::uint32_t>::max()), first_seed));
-  }
-  if (!seeds.empty()) {
-    CODBAND_RETURN_IF_ERROR(Assign(ParseWhole("--seeds", seeds, 1, 100'000), seed_count));
-  }
-  thread_count = std::max(1U, std::thread::hardware_concurrency());
-  if (threads.empty()) return {};
-  return Assign(ParseWhole("--threads", threads, 1, 1024), thread_count);
-}
-
-Result<OutputFormat> ParseFormat(std::string_view text) {
-  if (text == "table") return OutputFormat::kTable;
-  if (text == "json") return OutputFormat::kJson;
-  if (text == "csv") return OutputFormat::kCsv;
-  return Status::InvalidArgument(fmt::format("--format = '{}', expected table, json or csv", text));
 }
 
 }  // namespace codband::cli

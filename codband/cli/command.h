@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "codband/base/status.h"
@@ -17,8 +15,8 @@ class App;
 
 namespace codband::cli {
 
-// Each subcommand adds itself to the program; its work runs when it was named on the command line,
-// and leaves its outcome in `status`. Both outlive the parsing.
+// Each adds its subcommand to the program. It runs if it is named on the command line, and leaves
+// its outcome in `status`. Both arguments outlive the parsing.
 void AddSimulateCommand(CLI::App& app, Status& status);
 void AddPaperCommand(CLI::App& app, Status& status);
 void AddStressCommand(CLI::App& app, Status& status);
@@ -32,13 +30,13 @@ void AddRestoreCommand(CLI::App& app, Status& status);
 void AddExportCommand(CLI::App& app, Status& status);
 void AddDoctorCommand(CLI::App& app, Status& status);
 
-// A subcommand in the making; copies are handles of the same one. Targets outlive the parsing. The
-// parser itself, which takes long to compile, stays behind it.
+// Builds one subcommand; copies are handles of the same one. Targets outlive the parsing. Hides the
+// parser, whose header takes long to compile.
 class Command {
  public:
   Command(CLI::App& app, const char* name, const char* help, std::string_view footer = {});
 
-  // A flag with a value, or, without a dash, an argument; kept as text.
+  // A flag with a value or, without dashes, a positional argument; kept as text.
   enum class Need { kOptional, kRequired };
   static constexpr Need kRequired = Need::kRequired;
   void Option(const char* name, std::string& target, const char* value, const char* help,
@@ -51,34 +49,20 @@ class Command {
                 const char* help) const;
   void Switch(const char* name, bool& target, const char* help) const;
 
-  // What it does, and where its outcome goes.
+  // What the subcommand does, and where its outcome goes.
   void Run(Status& status, std::function<Status()> run) const;
 
   // While it runs: whether the flag was given.
   bool Given(const char* name) const;
-  // The command as it could be typed again, but for the flag `without`.
+  // The command as it could be typed again, without the flag `without`.
   std::string Typed(std::string_view without) const;
 
  private:
   CLI::App* command_;
 };
 
-// Flags are read as text and parsed here, so that every message names the flag, the value and what
-// is allowed: "--users = 'many', expected a whole number from 1 to 10000000".
-Result<std::size_t> ParseWhole(std::string_view flag, std::string_view text, std::size_t min,
-                               std::size_t max);
-Result<double> ParseReal(std::string_view flag, std::string_view text);
-
-// Stores what was parsed, or passes on what was wrong.
-template <typename T>
-Status Assign(Result<T> parsed, T& target) {
-  if (!parsed.ok()) return parsed.status();
-  target = std::move(parsed).value();
-  return {};
-}
-
-// Which of the names a comma-separated list holds, in its order and each once; all for an empty
-// list. kInvalidArgument for an unknown name says which there are.
+// The places in `names` of the names of a comma-separated list, in its order, without duplicates;
+// all of them for an empty list. kInvalidArgument for an unknown name lists the known ones.
 Result<std::vector<std::size_t>> SelectNames(std::string_view flag, std::string_view list,
                                              std::span<const std::string> names);
 
@@ -93,34 +77,6 @@ Result<std::vector<Item>> SelectByName(std::string_view flag, std::string_view l
   std::vector<Item> selected;
   for (const std::size_t i : chosen.value()) selected.push_back(items[i]);
   return selected;
-}
-
-// The flags --seed, --seeds and --threads, as typed; empty means not given.
-struct RunFlags {
-  std::string seed;
-  std::string seeds;
-  std::string threads;
-
-  // Overwrites what was given; `threads` becomes the number of cores if it was not.
-  Status Parse(std::uint64_t& first_seed, std::size_t& seed_count, std::size_t& thread_count) const;
-};
-
-// The formats that results are printed in.
-enum class OutputFormat { kTable, kJson, kCsv };
-Result<OutputFormat> ParseFormat(std::string_view text);
-
-// As the record's own ToText, ToJson or ToCsv writes it.
-template <typename Record>
-std::string Format(const Record& record, OutputFormat format) {
-  switch (format) {
-    case OutputFormat::kJson:
-      return ToJson(record);
-    case OutputFormat::kCsv:
-      return ToCsv(record);
-    case OutputFormat::kTable:
-      break;
-  }
-  return ToText(record);
 }
 
 }  // namespace codband::cli

@@ -2,17 +2,15 @@
 #include "codband/eval/evaluate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <memory>
-#include <thread>
 
-#include "codband/base/file.h"
 #include "codband/cli/command.h"
+#include "codband/cli/run_flags.h"
 #include "codband/eval/log_reader.h"
+#include "codband/eval/make_target.h"
 #include "codband/experiments/evaluate_output.h"
 #include "codband/policy/registry.h"
-#include "codband/report/progress.h"
 
 namespace codband::cli {
 namespace {
@@ -26,25 +24,25 @@ struct EvaluateFlags {
   std::string order = "time";
   std::string learn = "all";
   std::string floor, confidence, resamples, ridge, reward_min, reward_max, min_propensity;
-  RunFlags runs;
+  RunFlags runs;  // without --seeds
   std::string user_field, dim, action_base;
   eval::CsvLogOptions csv;
-  std::string format = "table";
-  std::string out;
+  OutputFlags output;
 };
 
 constexpr std::string_view kFooter = R"(
-Logs are DSJSON (as 'codband serve' and Vowpal Wabbit's services write it) or CSV with a header. The
-propensity of each choice must be in them: nothing can be learned about other choices without it.
+Logs are DSJSON (as 'codband serve' and Vowpal Wabbit's services write it) or CSV with a header. They
+must hold the propensity of each choice: other policies cannot be evaluated without it.
 
 Policies: logged (the policy that made the log), first (always the first candidate), uniform (any
-candidate), table:FILE (fixed chances: a CSV with the columns action and probability, and group if
-there is --group-column), and every policy of 'codband policies'. These start knowing nothing, go
-through the log once, are scored on each event, then learn what the log's choice brought. What is
-estimated is the mean reward of a decision over that way.
+candidate), table:FILE (fixed probabilities: a CSV with the columns action and probability, and group
+if there is --group-column), and every policy of 'codband policies'. These start untrained and pass
+through the log once. At each event a policy is scored first and then learns the reward of the logged
+choice. What is estimated is its mean reward per decision over that pass.
 
-Estimators: replay (events where policy and log agree), ips (inverse propensity scores), snips (the
-same, self-normalised), dr (doubly robust), dm (the reward model alone, for reference).
+Estimators: replay (rejection sampling: events where policy and log agree), ips (inverse propensity
+scoring), snips (self-normalised ips), dr (doubly robust), dm (direct method: the reward model alone,
+for reference).
 
 Examples:
   codband evaluate --log decisions/                       all decisions-*.json of a directory
@@ -52,16 +50,13 @@ Examples:
   codband evaluate --log men.csv --action-column item_id --reward-column click \
       --propensity-column propensity_score --time-column timestamp --items item_context.csv)";
 
-Status Wrong(std::string_view flag, std::string_view value, std::string_view expected) {
-  return Status::InvalidArgument(fmt::format("{} = '{}', expected {}", flag, value, expected));
-}
+constexpr std::string_view kLearns[] = {"all", "accepted"};  // by LearnFrom
+constexpr std::string_view kOrders[] = {"time", "log"};
+constexpr std::string_view kInputs[] = {"dsjson", "csv"};
 
 Status ParseOptions(const EvaluateFlags& flags, eval::EvaluationOptions& options) {
   const auto real = [](std::string_view flag, const std::string& text, auto& target) -> Status {
-    if (text.empty()) return {};
-    const auto value = ParseReal(flag, text);
-    if (value.ok()) target = value.value();
-    return value.ok() ? Status() : value.status();
+    return text.empty() ? Status() : Assign(ParseReal(flag, text), target);
   };
   CODBAND_RETURN_IF_ERROR(real("--confidence", flags.confidence, options.confidence));
   CODBAND_RETURN_IF_ERROR(real("--ridge", flags.ridge, options.ridge));
@@ -73,18 +68,12 @@ Status ParseOptions(const EvaluateFlags& flags, eval::EvaluationOptions& options
     CODBAND_RETURN_IF_ERROR(
         Assign(ParseWhole("--resamples", flags.resamples, 10, 1'000'000), options.resamples));
   }
-  if (flags.learn != "all" && flags.learn != "accepted") {
-    return Wrong("--learn", flags.learn, "all or accepted");
-  }
-  options.learn = flags.learn == "all" ? eval::LearnFrom::kAll : eval::LearnFrom::kAccepted;
-  if (flags.order != "time" && flags.order != "log") {
-    return Wrong("--order", flags.order, "time or log");
-  }
+  CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--learn", flags.learn, kLearns), options.learn));
   std::size_t seeds = 1;
   return flags.runs.Parse(options.seed, seeds, options.threads);
 }
 
-Result<eval::ReadLog> Read(const EvaluateFlags& flags) {
+Result<eval::LoggedData> ReadLog(const EvaluateFlags& flags) {
   if (flags.strict && flags.lenient) {
     return Status::InvalidArgument("--strict and --lenient, expected one of them at most");
   }
@@ -95,8 +84,9 @@ Result<eval::ReadLog> Read(const EvaluateFlags& flags) {
   const std::string input = !flags.input.empty()                    ? flags.input
                             : flags.files.front().ends_with(".csv") ? "csv"
                                                                     : "dsjson";
+  const auto kind = ParseWord("--input", input, kInputs);
+  if (!kind.ok()) return kind.status();
   if (input == "csv") return eval::ReadCsvLog(source, flags.csv);
-  if (input != "dsjson") return Wrong("--input", input, "dsjson or csv");
   eval::DsJsonOptions options;
   if (!flags.user_field.empty()) options.user_field = flags.user_field;
   if (!flags.dim.empty()) {
@@ -110,58 +100,45 @@ Result<eval::ReadLog> Read(const EvaluateFlags& flags) {
   return eval::ReadDsJsonLog(source, options);
 }
 
-Result<std::unique_ptr<eval::Target>> MakeTarget(const std::string& spec,
-                                                 const eval::LoggedDecisions& log,
-                                                 const eval::PolicyTargetOptions& options) {
-  if (spec == "logged") return eval::MakeLoggedTarget();
-  if (spec == "first") return eval::MakeFirstTarget();
-  if (spec == "uniform") return eval::MakeUniformTarget();
-  constexpr std::string_view kTable = "table:";
-  if (spec.starts_with(kTable)) {
-    const std::string file = spec.substr(kTable.size());
-    const auto table = eval::ReadChances(file);
-    if (!table.ok()) return table.status();
-    auto target = eval::MakeTableTarget(spec, table.value(), log);
-    if (target.ok()) return target;
-    return Status::InvalidArgument(fmt::format("{}: {}", file, target.status().message()));
-  }
-  auto policy = MakePolicy(spec, {.dim = log.dim()});
-  if (!policy.ok()) return policy.status();
-  return eval::MakePolicyTarget(spec, std::move(policy).value(), options);
-}
-
-Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
-  const auto format = ParseFormat(flags.format);
-  if (!format.ok()) return format.status();
-  experiments::EvaluationRecord record;
-  CODBAND_RETURN_IF_ERROR(ParseOptions(flags, record.options));
-  eval::PolicyTargetOptions target_options{.seed = record.options.seed};
-  if (!flags.floor.empty()) {
-    CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--floor", flags.floor), target_options.floor));
-    if (!(target_options.floor >= 0 && target_options.floor <= 1)) {
-      return Wrong("--floor", flags.floor, "a number from 0 to 1");
-    }
-  }
-  auto read = Read(flags);
-  if (!read.ok()) return read.status();
-  eval::LoggedDecisions& log = read.value().log;
-  record.sorted = flags.order == "time" && read.value().summary.timed;
-  if (record.sorted) log.SortByTime();
+Result<std::vector<std::unique_ptr<eval::Target>>> MakeTargets(
+    const EvaluateFlags& flags, const eval::LoggedDecisions& log,
+    const eval::PolicyTargetOptions& options) {
   std::vector<std::unique_ptr<eval::Target>> targets;
   for (const std::string& spec : SplitPolicyList(flags.policies)) {
-    auto target = MakeTarget(spec, log, target_options);
+    auto target = eval::MakeTarget(spec, log, options);
     if (!target.ok()) {
-      return {target.status().code(), fmt::format("--policies: {}", target.status().message())};
+      return Status(target.status().code(),
+                    fmt::format("--policies: {}", target.status().message()));
     }
     targets.push_back(std::move(target).value());
   }
-  if (!flags.out.empty()) CODBAND_RETURN_IF_ERROR(EnsureDirectory(flags.out));
+  return targets;
+}
 
-  report::Progress progress({.total = 100});
-  progress.SetLabel(fmt::format("% of {} policies", targets.size()));
-  record.options.progress = [&](double share) { progress.Advance(100 * share); };
-  auto evaluation = eval::Evaluate(log, targets, record.options);
-  progress.Finish();
+Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
+  const auto format = flags.output.ParseFormat();
+  if (!format.ok()) return format.status();
+  experiments::EvaluationRecord record;
+  CODBAND_RETURN_IF_ERROR(ParseOptions(flags, record.options));
+  std::size_t order = 0;
+  CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--order", flags.order, kOrders), order));
+  eval::PolicyTargetOptions target_options{.seed = record.options.seed};
+  if (!flags.floor.empty()) {
+    CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--floor", flags.floor, 0, 1), target_options.floor));
+  }
+  auto read = ReadLog(flags);
+  if (!read.ok()) return read.status();
+  eval::LoggedDecisions& log = read.value().log;
+  record.sorted = order == 0 && read.value().summary.timed;
+  if (record.sorted) log.SortByTime();
+  const auto targets = MakeTargets(flags, log, target_options);
+  if (!targets.ok()) return targets.status();
+  CODBAND_RETURN_IF_ERROR(flags.output.MakeDirectory());
+
+  PercentBar bar(targets.value().size(), "policies");
+  record.options.progress = bar.Shares();
+  auto evaluation = eval::Evaluate(log, targets.value(), record.options);
+  bar.Finish();
   if (!evaluation.ok()) {
     return Status::InvalidArgument("--" + evaluation.status().message());
   }
@@ -172,32 +149,29 @@ Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   record.users = log.users.size();
   record.actions = log.action_names.size();
   record.evaluation = std::move(evaluation).value();
-  fmt::print("{}", Format(record, format.value()));
-  if (flags.out.empty()) return {};
-  CODBAND_RETURN_IF_ERROR(experiments::WriteReport(record, flags.out));
-  fmt::print(stderr, "Report: {}/report.html\n", flags.out);
-  return {};
+  return Deliver(record, format.value(), flags.output.out);
 }
 
 void AddCsvFlags(const Command& command, eval::CsvLogOptions& csv) {
   command.Option("--action-column", csv.action, "NAME", "CSV: the action taken (default action)");
-  command.Option("--reward-column", csv.reward, "NAME", "CSV: what it brought (default reward)");
+  command.Option("--reward-column", csv.reward, "NAME", "CSV: its reward (default reward)");
   command.Option("--propensity-column", csv.propensity, "NAME",
-                 "CSV: the chance it was taken with (default propensity)");
+                 "CSV: its propensity (default propensity)");
   command.Option(
       "--user-column", csv.user, "NAMES",
-      "CSV: the user; several with commas: a user is a combination (default user, if there)");
-  command.Option("--time-column", csv.time, "NAME", "CSV: when (default time, if there)");
+      "CSV: the user; several, comma-separated: their combination (default user, if there)");
+  command.Option("--time-column", csv.time, "NAME",
+                 "CSV: time of the decision (default time, if there)");
   command.Option("--group-column", csv.group, "NAME",
                  "CSV: the group for table:FILE, such as a position");
-  command.Option("--items", csv.items_file, "FILE", "CSV: features of the actions, one row each");
+  command.Option("--items", csv.items_file, "FILE",
+                 "CSV: features of the actions, one row for each");
   command.Option("--item-column", csv.items_column, "NAME",
                  "CSV: the action in --items (default: as --action-column)");
   command.Option("--action-features", csv.action_prefix, "PREFIX",
                  "CSV: columns PREFIX + action hold one feature of each action");
-  command.Option(
-      "--context-columns", csv.context, "NAMES",
-      "CSV: numbers that describe the event; every action has its own parameters for them");
+  command.Option("--context-columns", csv.context, "NAMES",
+                 "CSV: context features, with separate parameters for every action");
 }
 
 }  // namespace
@@ -207,42 +181,45 @@ void AddEvaluateCommand(CLI::App& app, Status& status) {
   const Command command(app, "evaluate",
                         "Estimate from logged decisions what other policies would have earned",
                         kFooter);
-  command.List("--log", flags->files, "FILE…", "The log's files, or the directory they are in");
+  command.List("--log", flags->files, "FILE…", "Files of the log, or their directory");
   command.Option("--input", flags->input, "dsjson|csv",
-                 "What they are (default: by the first one's name)");
+                 "Format of the log (default: by the name of the first file)");
   command.Switch("--strict", flags->strict, "Fail on every line that cannot be used");
   command.Switch("--lenient", flags->lenient,
                  "Leave out decisions with impossible values too, instead of failing");
   command.Option("--policies", flags->policies, "LIST",
                  "Comma-separated (default logged,first,uniform,linucb,codband)");
-  command.Option("--order", flags->order, "time|log",
-                 "In which order events are played (default time)");
+  command.Option("--order", flags->order, "time|log", "Order of events (default time)");
   command.Option(
       "--learn", flags->learn, "all|accepted",
-      "What policies learn from: every logged outcome, or those replay accepts (default all)");
+      "Policies learn from every logged reward, or from those that replay accepts (default all)");
   command.Option("--floor", flags->floor, "SHARE",
-                 "Of policies' choices that are uniform (default 0)");
-  command.Option("--confidence", flags->confidence, "C", "Of the intervals (default 0.95)");
-  command.Option("--resamples", flags->resamples, "n", "Of the bootstrap (default 1000)");
+                 "Share of a policy's choices made uniformly at random (default 0)");
+  command.Option("--confidence", flags->confidence, "C",
+                 "Confidence level of the intervals (default 0.95)");
+  command.Option("--resamples", flags->resamples, "n",
+                 "Number of bootstrap resamples (default 1000)");
   command.Option("--reward-min", flags->reward_min, "R",
-                 "No reward can be smaller (default: data, or 0)");
+                 "Lower bound of rewards (default: the smallest in the log, or 0)");
   command.Option("--reward-max", flags->reward_max, "R",
-                 "No reward can be larger (default: data, or 1)");
+                 "Upper bound of rewards (default: the largest in the log, or 1)");
   command.Option("--min-propensity", flags->min_propensity, "P",
-                 "No propensity can be smaller (default: the smallest in the log)");
-  command.Option("--ridge", flags->ridge, "L", "Of the reward model of dr and dm (default 1)");
-  command.Option("--seed", flags->runs.seed, "S", "Of policies, replay and bootstrap (default 1)");
+                 "Lower bound of propensities (default: the smallest in the log)");
+  command.Option("--ridge", flags->ridge, "L",
+                 "Ridge penalty of the reward model of dr and dm (default 1)");
+  command.Option("--seed", flags->runs.seed, "S",
+                 "Seed of policies, replay and bootstrap (default 1)");
   command.Option("--threads", flags->runs.threads, "n",
-                 "Policies at a time (default: one per core)");
+                 "Number of policies at a time (default: one per core)");
   command.Option("--user-field", flags->user_field, "PATH",
-                 "DSJSON: the user in c (default User.id)");
+                 "DSJSON: path of the user id in c (default User.id)");
   command.Option("--dim", flags->dim, "D",
-                 "DSJSON: features (default: as logged; 32 if hashed by name)");
+                 "DSJSON: number of features (default: as logged; 32 if hashed by name)");
   command.Option("--action-base", flags->action_base, "auto|0|1",
-                 "DSJSON: what the numbers in a count from (default auto)");
+                 "DSJSON: whether actions in a are numbered from 0 or 1 (default auto)");
   AddCsvFlags(command, flags->csv);
-  command.Option("--format", flags->format, "table|json|csv", "What is printed (default table)");
-  command.Option("--out", flags->out, "DIR", "Also write a report with a figure to this directory");
+  flags->output.AddFormat(command);
+  flags->output.AddOut(command);
   command.Run(status, [flags, command] { return RunEvaluate(*flags, command); });
 }
 

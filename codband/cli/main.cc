@@ -19,6 +19,20 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitBadInput = 2;
 
+constexpr const char* kAbout =
+    "codband: an online recommender engine for users whose preferences change.\n\n"
+    "Start here:\n"
+    "  codband serve --demo            a server with simulated users\n"
+    "  codband serve --data DIR        the server; see also backup, restore, export and doctor\n"
+    "  codband policies                the policies and their parameters\n"
+    "  codband simulate                compare policies on a simulated population\n"
+    "  codband paper --quick           the paper's experiments in small, about a minute\n"
+    "  codband stress --quick          find where a policy loses to others\n"
+    "  codband prepare SET             turn a public data set into recorded events\n"
+    "  codband replay DIR              compare policies on recorded events\n"
+    "  codband evaluate --log FILE     estimate from a log what other policies would have earned\n"
+    "  codband simulate --help         every flag, with examples; likewise for the other commands";
+
 int ExitCode(const Status& status) {
   switch (status.code()) {
     case StatusCode::kOk:
@@ -31,30 +45,7 @@ int ExitCode(const Status& status) {
   }
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app(
-      "codband: an online recommender engine for people who change their minds.\n\n"
-      "Start here:\n"
-      "  codband serve --demo            a server with simulated users, to look at\n"
-      "  codband serve --data DIR        the server; backup, restore, export and doctor keep it "
-      "well\n"
-      "  codband policies                what there is to compare\n"
-      "  codband simulate                compare policies on a simulated population\n"
-      "  codband paper --quick           the paper's experiments in about a minute\n"
-      "  codband stress --quick          where a policy loses to others\n"
-      "  codband prepare SET             a public data set as recorded events\n"
-      "  codband replay DIR              compare policies on recorded events\n"
-      "  codband evaluate --log FILE     what other policies would have earned\n"
-      "  codband simulate --help         every flag, with examples",
-      "codband");
-  app.set_version_flag("--version", fmt::format("codband {}", kVersion));
-  app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    std::string command = "codband";
-    for (const CLI::App* sub : failed->get_subcommands()) command += " " + sub->get_name();
-    return fmt::format("{}: {}\nTry '{} --help'.\n", command, error.what(), command);
-  });
-  Status status;
+void AddCommands(CLI::App& app, Status& status) {
   AddSimulateCommand(app, status);
   AddPaperCommand(app, status);
   AddStressCommand(app, status);
@@ -67,6 +58,27 @@ int Main(int argc, char** argv) {
   AddRestoreCommand(app, status);
   AddExportCommand(app, status);
   AddDoctorCommand(app, status);
+}
+
+// What the parser itself found wrong.
+std::string FailureMessage(const CLI::App* failed, const CLI::Error& error) {
+  std::string command = "codband";
+  for (const CLI::App* sub : failed->get_subcommands()) command += " " + sub->get_name();
+  return fmt::format("{}: {}\nTry '{} --help'.\n", command, error.what(), command);
+}
+
+void TellFailure(const Status& status, const std::string& command) {
+  fmt::print(stderr, "codband {}: {}\n", command, status.message());
+  if (ExitCode(status) == kExitBadInput) fmt::print(stderr, "Try 'codband {} --help'.\n", command);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(kAbout, "codband");
+  app.set_version_flag("--version", fmt::format("codband {}", kVersion));
+  app.require_subcommand(1);
+  app.failure_message(FailureMessage);
+  Status status;
+  AddCommands(app, status);
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
   if (argc > 1 && argv[1][0] != '-' && std::ranges::count(names, argv[1]) == 0) {
@@ -82,13 +94,7 @@ int Main(int argc, char** argv) {
   if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
     status = Status::IoError("standard output cannot be written");
   }
-  if (!status.ok()) {
-    const std::string command = app.get_subcommands().front()->get_name();
-    fmt::print(stderr, "codband {}: {}\n", command, status.message());
-    if (ExitCode(status) == kExitBadInput) {
-      fmt::print(stderr, "Try 'codband {} --help'.\n", command);
-    }
-  }
+  if (!status.ok()) TellFailure(status, app.get_subcommands().front()->get_name());
   return ExitCode(status);
 }
 

@@ -1,4 +1,4 @@
-// codband policies [NAME]: what there is, and what can be set.
+// codband policies [NAME]: the registered policies and their parameters.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codband/cli/command.h"
+#include "codband/cli/run_flags.h"
 #include "codband/policy/registry.h"
 #include "codband/report/table.h"
 
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 struct PoliciesFlags {
   std::string name;
-  std::string format = "table";
+  OutputFlags output;
 };
 
 std::string Traits(const PolicyInfo& info) {
@@ -37,7 +38,7 @@ void PrintList() {
   }
   fmt::print("{}\n", table.ToText());
   fmt::print(
-      "codband policies NAME shows the parameters of one. Set them after a colon:\n"
+      "codband policies NAME shows the parameters of a policy. Set them after a colon:\n"
       "  linucb:alpha=0.3,lambda=1      codband:paper,likelihood=joint\n");
 }
 
@@ -87,7 +88,7 @@ Json ToJson(const PolicyInfo& info) {
 }
 
 Status RunPolicies(const PoliciesFlags& flags) {
-  const auto format = ParseFormat(flags.format);
+  const auto format = flags.output.ParseFormat();
   if (!format.ok()) return format.status();
   std::vector<const PolicyInfo*> infos = RegisteredPolicies();
   if (!flags.name.empty()) {
@@ -120,8 +121,9 @@ Status RunPolicies(const PoliciesFlags& flags) {
 void AddPoliciesCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<PoliciesFlags>();
   const Command command(app, "policies", "List the policies and their parameters");
-  command.Option("NAME", flags->name, "NAME", "Show this policy's parameters, ranges and defaults");
-  command.Option("--format", flags->format, "table|json", "What is printed (default table)");
+  command.Option("NAME", flags->name, "NAME",
+                 "Show the parameters of this policy, with ranges and defaults");
+  flags->output.AddFormat(command, "table|json");
   command.Run(status, [flags] { return RunPolicies(*flags); });
 }
 

@@ -28,7 +28,7 @@ Status WrongAt(const CsvRows& rows, std::string_view problem) {
   return Status::InvalidArgument(fmt::format("{}:{}: {}", rows.path(), rows.line(), problem));
 }
 
-// The actions, in their order, with what the items file says of them.
+// The actions, in their order, with their features of the items file.
 struct Catalogue {
   std::vector<std::string> actions;
   std::map<std::string, std::uint32_t> places;
@@ -36,7 +36,7 @@ struct Catalogue {
   std::vector<double> features;  // actions × dim
 };
 
-// One column of text as features: itself if all are numbers, else one 0/1 feature a value.
+// One column as features: itself if all cells are numbers, else one-hot.
 void AddColumn(const std::vector<std::string>& cells, std::vector<std::vector<double>>& columns) {
   const bool numbers = std::ranges::all_of(
       cells, [](const std::string& cell) { return FiniteNumber(cell).has_value(); });
@@ -76,7 +76,7 @@ Result<Catalogue> ReadItems(const CsvLogOptions& options) {
   }
   if (catalogue.actions.empty()) {
     return Status::InvalidArgument(
-        fmt::format("{} has no rows, expected one an action", options.items_file));
+        fmt::format("{} has no rows, expected one for each action", options.items_file));
   }
   std::vector<std::vector<double>> columns;
   for (std::size_t c = 0; c < width; ++c) {
@@ -89,7 +89,7 @@ Result<Catalogue> ReadItems(const CsvLogOptions& options) {
   return catalogue;
 }
 
-// The actions that occur: as numbers if all are, else as text.
+// The actions that occur, sorted as numbers if all are, else as text.
 Result<Catalogue> CollectActions(const std::vector<std::string>& files,
                                  const CsvLogOptions& options) {
   std::set<std::string> found;
@@ -161,7 +161,7 @@ class RowReader {
       : catalogue_(catalogue),
         per_action_(options.action_prefix.empty() ? 0 : 1),
         context_(SplitNames(options.context).size()),
-        // Nothing else to tell actions apart by.
+        // One-hot by action if there are no other features.
         identity_(catalogue.dim + per_action_ + context_ == 0) {
     actions_.resize(catalogue.actions.size());
     std::iota(actions_.begin(), actions_.end(), 0);
@@ -247,7 +247,7 @@ class RowReader {
 
 }  // namespace
 
-Result<ReadLog> ReadCsvLog(const LogSource& source, const CsvLogOptions& options) {
+Result<LoggedData> ReadCsvLog(const LogSource& source, const CsvLogOptions& options) {
   const auto files = FindFiles(source);
   if (!files.ok()) return files.status();
   const auto catalogue =
@@ -264,7 +264,7 @@ Result<ReadLog> ReadCsvLog(const LogSource& source, const CsvLogOptions& options
                     "items file with --items or fewer --context-columns",
                     catalogue.value().actions.size(), reader.dim(), kMaxFeatures));
   }
-  ReadLog read{.log = LoggedDecisions(reader.dim()), .summary = {}};
+  LoggedData read{.log = LoggedDecisions(reader.dim()), .summary = {}};
   for (const std::string& action : catalogue.value().actions) read.log.action_names.Add(action);
   LineCounter counter(source);
   bool timed = true;
@@ -310,7 +310,7 @@ Result<ChanceTable> ReadChances(const std::string& file) {
     }
     const std::string& name = rows.field(action.value());
     if (!table.emplace(std::pair(group ? rows.field(*group) : "", name), *chance).second) {
-      return WrongAt(rows, Wrong("action", name, "each action once (a group)"));
+      return WrongAt(rows, Wrong("action", name, "each action once in a group"));
     }
   }
   return table;

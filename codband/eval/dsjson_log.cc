@@ -37,7 +37,7 @@ struct ParsedLine {
 Status Wrong(std::string_view field, std::string_view value, std::string_view expected) {
   return Status::InvalidArgument(fmt::format("{} = {:.60}, expected {}", field, value, expected));
 }
-// What is no decision is kCorruption, a decision with a wrong value kInvalidArgument.
+// A line that is no decision is kCorruption, a decision with an invalid value kInvalidArgument.
 Status Missing(std::string_view field, std::string_view expected) {
   return Status::Corruption(fmt::format("{} is missing, expected {}", field, expected));
 }
@@ -47,7 +47,7 @@ std::string Text(const Json& json) {
                           : json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Some services write NaN as a text.
+// Some services write NaN as a string.
 Result<double> Number(const Json& line, const char* field, std::string_view expected) {
   const auto found = line.find(field);
   if (found == line.end()) return Missing(field, expected);
@@ -55,7 +55,7 @@ Result<double> Number(const Json& line, const char* field, std::string_view expe
   return found->get<double>();
 }
 
-// Whatever is below a candidate, as features with names: a number, a word ("genre=rock"), a flag.
+// Flattens the JSON of a candidate into named features: numbers, words ("genre=rock"), flags.
 void Flatten(const Json& json, const std::string& name, std::vector<features::NamedFeature>& out) {
   if (json.is_number()) {
     out.push_back({name, json.get<double>()});
@@ -90,17 +90,16 @@ Status ReadCandidates(const Json& line, ParsedLine& parsed) {
   return {};
 }
 
-// Zero or one: what the numbers in `a` count from.
-Result<std::size_t> ActionBase(const std::vector<std::size_t>& a, std::size_t candidates,
-                               std::optional<std::size_t> given,
-                               std::optional<std::size_t> chosen) {
+// Whether the numbers in `a` count from 0 or from 1.
+std::size_t ActionBase(const std::vector<std::size_t>& a, std::size_t candidates,
+                       std::optional<std::size_t> given, std::optional<std::size_t> chosen) {
   if (given) return *given;
-  if (std::ranges::count(a, 0) > 0) return std::size_t{0};
-  if (std::ranges::count(a, candidates) > 0 || !chosen || a.empty()) return std::size_t{1};
-  return a.front() == *chosen ? std::size_t{0} : std::size_t{1};
+  if (std::ranges::count(a, 0) > 0) return 0;
+  if (std::ranges::count(a, candidates) > 0 || !chosen || a.empty()) return 1;
+  return a.front() == *chosen ? 0 : 1;
 }
 
-// `a` and `p`: their numbers, if they are there.
+// The numbers of `a` and `p`, if they are there.
 Status ReadLists(const Json& line, std::vector<std::size_t>& a, std::vector<double>& p) {
   if (const auto list = line.find("a"); list != line.end()) {
     if (!list->is_array()) return Wrong("a", Text(*list), "a list of actions");
@@ -122,7 +121,7 @@ Status ReadLists(const Json& line, std::vector<std::size_t>& a, std::vector<doub
   return {};
 }
 
-// Which candidate was chosen, with which chance, and the chances of the others.
+// The chosen candidate, its propensity, and the probabilities of the others.
 Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& parsed) {
   const std::size_t count = parsed.candidates.size();
   std::vector<std::size_t> a;
@@ -146,14 +145,13 @@ Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& pa
   };
   CODBAND_RETURN_IF_ERROR(take("_labelIndex", 0));
   CODBAND_RETURN_IF_ERROR(take("_label_Action", 1));
-  const auto base = ActionBase(a, count, options.action_base, chosen);
+  const std::size_t base = ActionBase(a, count, options.action_base, chosen);
   for (std::size_t& action : a) {
-    if (action < base.value() || action - base.value() >= count) {
-      return Wrong(
-          "a", fmt::format("{}", action),
-          fmt::format("whole numbers from {} to {}", base.value(), count + base.value() - 1));
+    if (action < base || action - base >= count) {
+      return Wrong("a", fmt::format("{}", action),
+                   fmt::format("whole numbers from {} to {}", base, count + base - 1));
     }
-    action -= base.value();
+    action -= base;
   }
   if (!chosen && a.empty()) return Missing("_labelIndex", "it, _label_Action or a");
   if (!chosen) chosen = a.front();
@@ -167,12 +165,10 @@ Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& pa
   }
   const auto at = std::ranges::find(a, *chosen);
   if (line.contains("_label_probability") || p.empty() || at == a.end()) {
-    return [&]() -> Status {
-      const auto number = Number(line, "_label_probability", "a number above 0 and at most 1");
-      if (!number.ok()) return number.status();
-      parsed.event.propensity = number.value();
-      return {};
-    }();
+    const auto number = Number(line, "_label_probability", "a number above 0 and at most 1");
+    if (!number.ok()) return number.status();
+    parsed.event.propensity = number.value();
+    return {};
   }
   parsed.event.propensity = p[static_cast<std::size_t>(at - a.begin())];
   return {};
@@ -201,7 +197,7 @@ Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options
     const std::string_view what = error.what();
     std::string message = fmt::format("expected a JSON object, but {}",
                                       what.substr(std::min(what.find("] ") + 2, what.size())));
-    // A line with both ends was not cut short: something in it, such as NaN, is no JSON.
+    // A line with both braces is not truncated: something in it, such as NaN, is no JSON.
     const bool whole =
         text.starts_with('{') && text.substr(0, text.find_last_not_of(" \t\r") + 1).ends_with('}');
     return whole ? Status::InvalidArgument(std::move(message))
@@ -236,7 +232,7 @@ std::optional<std::size_t> PlainIndex(std::string_view name) {
   return ParseNumber<std::size_t>(name.substr(kPrefix.size()));
 }
 
-// How the features of a log become numbers.
+// How the features of a log become columns.
 struct FeatureMap {
   bool plain = true;  // all are f0, f1, …
   std::size_t dim = 0;
@@ -255,7 +251,7 @@ FeatureMap MapFeatures(const std::vector<ParsedLine>& lines, std::optional<std::
   bool any = false;
   for (const ParsedLine& line : lines) {
     for (const ParsedCandidate& candidate : line.candidates) {
-      // Zeros are left out of logs: an item of zeros alone looks like one without features.
+      // Logs omit zeros: an item whose features are all 0 looks like one without features.
       if (candidate.features.front().name == "_tag=" + candidate.name) continue;
       for (const features::NamedFeature& feature : candidate.features) {
         const auto index = PlainIndex(feature.name);
@@ -270,36 +266,56 @@ FeatureMap MapFeatures(const std::vector<ParsedLine>& lines, std::optional<std::
   return map;
 }
 
+// Parses the lines of a file; those that are left out are counted.
+Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCounter& counter,
+                 std::vector<ParsedLine>& lines) {
+  const auto text = ReadFile(file);
+  if (!text.ok()) return text.status();
+  std::string_view rest = text.value();
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    counter.Line();
+    auto parsed = ParseLine(line, options);
+    if (!parsed.ok()) {
+      CODBAND_RETURN_IF_ERROR(counter.Skip(file, number, parsed.status().message(),
+                                           parsed.status().code() == StatusCode::kCorruption));
+      continue;
+    }
+    parsed.value().file = file;
+    parsed.value().line = number;
+    lines.push_back(std::move(parsed).value());
+  }
+  return {};
+}
+
+// Adds the decision to the log; kInvalidArgument says what is wrong with it.
+Status AddDecision(ParsedLine& line, const FeatureMap& map, LoggedDecisions& log) {
+  std::vector<std::uint32_t> actions;
+  std::vector<double> features(line.candidates.size() * map.dim);
+  for (std::size_t i = 0; i < line.candidates.size(); ++i) {
+    actions.push_back(log.action_names.Add(line.candidates[i].name));
+    map.Fill(line.candidates[i], std::span(features).subspan(i * map.dim, map.dim));
+  }
+  line.event.user = log.users.Add(line.user);
+  return log.Add(line.event,
+                 {.actions = actions, .features = features, .probabilities = line.probabilities});
+}
+
 }  // namespace
 
-Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& options) {
+Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& options) {
   const auto files = FindFiles(source);
   if (!files.ok()) return files.status();
   LineCounter counter(source);
   std::vector<ParsedLine> lines;
   for (const std::string& file : files.value()) {
-    const auto text = ReadFile(file);
-    if (!text.ok()) return text.status();
-    std::string_view rest = text.value();
-    for (std::size_t number = 1; !rest.empty(); ++number) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      const std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      if (line.find_first_not_of(" \t\r") == line.npos) continue;
-      counter.Line();
-      auto parsed = ParseLine(line, options);
-      if (!parsed.ok()) {
-        CODBAND_RETURN_IF_ERROR(counter.Skip(file, number, parsed.status().message(),
-                                             parsed.status().code() == StatusCode::kCorruption));
-        continue;
-      }
-      parsed.value().file = file;
-      parsed.value().line = number;
-      lines.push_back(std::move(parsed).value());
-    }
+    CODBAND_RETURN_IF_ERROR(ParseFile(file, options, counter, lines));
   }
   const FeatureMap map = MapFeatures(lines, options.dim);
-  ReadLog read{.log = LoggedDecisions(map.dim), .summary = {}};
+  LoggedData read{.log = LoggedDecisions(map.dim), .summary = {}};
   std::unordered_set<std::string> seen;
   std::size_t duplicates = 0;
   bool timed = true;
@@ -312,17 +328,7 @@ Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& opti
           true));
       continue;
     }
-    std::vector<std::uint32_t> actions;
-    std::vector<double> features(line.candidates.size() * map.dim);
-    for (std::size_t i = 0; i < line.candidates.size(); ++i) {
-      actions.push_back(read.log.action_names.Add(line.candidates[i].name));
-      map.Fill(line.candidates[i], std::span(features).subspan(i * map.dim, map.dim));
-    }
-    line.event.user = read.log.users.Add(line.user);
-    const Status added = read.log.Add(
-        line.event,
-        {.actions = actions, .features = features, .probabilities = line.probabilities});
-    if (!added.ok()) {
+    if (const Status added = AddDecision(line, map, read.log); !added.ok()) {
       CODBAND_RETURN_IF_ERROR(counter.Skip(line.file, line.line, added.message(), false));
       continue;
     }

@@ -10,14 +10,14 @@
 namespace codband::eval {
 namespace {
 
-// Below these an estimate is hardly more than the few events that it rests on.
+// Below these, warn: the estimate rests on few events.
 constexpr double kFewEffective = 100;
 constexpr std::size_t kFewAccepted = 100;
-// Events that brought something, weighed the same way.
+// The same for events with a reward above the smallest, weighted alike.
 constexpr double kFewRewarded = 10;
-// Of all weight, on one event.
+// Share of the total weight on one event.
 constexpr double kHeavyShare = 0.05;
-// In standard errors: one honest log in 16,000 is suspected.
+// In standard errors: a false alarm for one correct log in 16,000.
 constexpr double kSurprise = 4;
 constexpr double kUnsupportedShare = 0.001;
 
@@ -74,8 +74,8 @@ Status FindRange(const LoggedDecisions& log, const EvaluationOptions& options,
   return {};
 }
 
-// The effective number of events that brought more than the smallest reward: clicks may be rare
-// where events are many.
+// The effective number of events with more than the smallest reward: clicks may be rare though
+// events are many.
 double EffectiveRewarded(const std::vector<ScoredEvent>& events, double low) {
   double sum = 0;
   double squares = 0;
@@ -163,7 +163,7 @@ TargetReport Report(const LoggedDecisions& log, Target& target, const Evaluation
 
   std::vector<Estimator> estimators(kOffPolicyEstimators.begin(), kOffPolicyEstimators.end());
   if (target.on_policy()) estimators = {Estimator::kMean};
-  // One thread: the targets are shared out already.
+  // One thread: targets run in parallel already.
   const auto bootstrap = Bootstrap(estimators, scored.events,
                                    {.resamples = options.resamples,
                                     .confidence = options.confidence,

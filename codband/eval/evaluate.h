@@ -33,7 +33,7 @@ struct EvaluationOptions {
 
 struct Estimate {
   Estimator estimator = Estimator::kMean;
-  std::optional<double> value;  // none: no event to learn it from
+  std::optional<double> value;  // none: no event supports it
   std::optional<BootstrapResult> bootstrap;
   std::optional<Interval> guaranteed;
 };
@@ -41,29 +41,29 @@ struct Estimate {
 struct TargetReport {
   std::string name;
   bool on_policy = false;
-  std::vector<Estimate> estimates;  // kMean alone for the log's own policy, else all others
+  std::vector<Estimate> estimates;  // kMean alone if on_policy, else all others
   double effective_sample = 0;
-  std::size_t accepted = 0;           // events that replay used
-  double largest_weight = 0;          // that there was
-  double weight_bound = 0;            // that there could have been
+  std::size_t accepted = 0;           // events that replay accepted
+  double largest_weight = 0;          // of the log
+  double weight_bound = 0;            // the largest possible one
   double mean_weight = 0;             // about 1 if the log's propensities are right
-  std::optional<double> unsupported;  // mean chance of what the log cannot choose, where known
-  std::vector<std::string> warnings;  // in plain words
+  std::optional<double> unsupported;  // mean probability of actions the log cannot choose, if known
+  std::vector<std::string> warnings;  // for people
 };
 
 struct Evaluation {
   std::size_t events = 0;
   RewardRange range;
   double smallest_propensity = 1;
-  bool all_probabilities = false;     // the log has those of every candidate, for every event
+  bool all_probabilities = false;     // the log has the probability of every candidate
   std::vector<TargetReport> targets;  // in the order given
   std::vector<std::string> warnings;  // of the log itself
 };
 
-// Estimates the value of every target from the log, each for itself: a target's numbers depend on
-// neither threads nor the other targets. kInvalidArgument for a log without events, a range that
-// the log's rewards leave, a smallest propensity above one in the log, and options out of range;
-// the message starts with the option's name.
+// Estimates the value of every target from the log. The estimates of a target depend neither on
+// threads nor on the other targets. kInvalidArgument for a log without events, rewards outside the
+// range, a propensity below smallest_propensity, and options out of range; the message starts with
+// the name of the option.
 Result<Evaluation> Evaluate(const LoggedDecisions& log,
                             std::span<const std::unique_ptr<Target>> targets,
                             const EvaluationOptions& options);

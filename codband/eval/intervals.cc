@@ -23,8 +23,8 @@ struct Bet {
   double log_weight = 0;  // ln g
 };
 
-// Stakes from 0.99 down by halves. The best one is about sqrt(2 ln(1/alpha) / Σ (z − m)²), a few
-// times 1/√n for z of size 1; those get the larger weights, and others their due.
+// Stakes from 0.99 down by halves. The optimal stake is about sqrt(2 ln(1/alpha) / Σ (z − m)²), a
+// few times 1/√n for z of size 1; stakes near it get the larger weights.
 std::vector<Bet> Bets(std::size_t n) {
   const double usual = 2.7 / std::sqrt(static_cast<double>(n));
   std::vector<Bet> bets;
@@ -56,18 +56,18 @@ double LogWealth(const std::vector<Bet>& bets, std::span<const double> others, d
   return largest + std::log(sum);
 }
 
-// The bound for z as `make` makes it from each event.
+// The bound for z = make(event).
 template <typename MakeZ>
 double Lower(const ScoredLog& log, double alpha, MakeZ make) {
   std::vector<double> z;
   z.reserve(log.events.size());
-  // Rounding may leave a hair below 0.
+  // Rounding may leave it slightly below 0.
   for (const ScoredEvent& event : log.events) z.push_back(std::max(0.0, make(event)));
   return LowerConfidenceBound(z, alpha);
 }
 
-// The target's mean chance of what the log cannot choose, as far as that is known: its reward is
-// seen nowhere, and may be 1.
+// The mean probability that the target puts on actions the log cannot choose, as far as it is
+// known: their rewards are never observed, and may be 1.
 double Unseen(const ScoredLog& log) {
   double sum = 0;
   for (const ScoredEvent& event : log.events) {

@@ -13,12 +13,11 @@
 
 namespace codband::eval {
 
-// What happens to a line that cannot be used: it is left out and counted, or it is the reason why
-// nothing is read.
+// Which unusable lines are left out and counted. Any other unusable line fails the whole read.
 enum class BadLines {
   kFail,     // no line is left out
-  kForeign,  // lines that are no decision are left out: cut short, of another kind, a second time
-  kAny,      // decisions with impossible values are left out as well, at the price of a bias
+  kForeign,  // lines that are no decision: truncated, of another kind, a duplicate
+  kAny,      // decisions with invalid values as well, which biases the estimates
 };
 
 struct LogSource {
@@ -29,57 +28,56 @@ struct LogSource {
 struct LogSummary {
   std::size_t files = 0;
   std::size_t lines = 0;           // blank ones are not counted
-  std::size_t skipped = 0;         // of them, not usable
+  std::size_t skipped = 0;         // of them, left out
   std::size_t duplicates = 0;      // of the skipped: event ids seen before
   std::string first_problem = {};  // "decisions.json:17: reward = nan, expected …"
-  bool timed = true;               // every decision has its time
-  std::string features = {};       // where the features come from, for people
+  bool timed = true;               // every decision has a time
+  std::string features = {};       // number and origin of the features, for people
 };
 
-struct ReadLog {
+// What a reader returns: the decisions, and how the files were read.
+struct LoggedData {
   LoggedDecisions log;
   LogSummary summary;
 };
 
 struct DsJsonOptions {
-  std::string user_field = "User.id";   // path in "c"
-  std::optional<std::size_t> dim = {};  // none: as the log has it, or 32 if they are hashed
-  std::optional<std::size_t> action_base =
-      {};  // whether `a` counts from 0 or 1; none: from the line
+  std::string user_field = "User.id";           // path in "c"
+  std::optional<std::size_t> dim = {};          // none: as the log has it, or 32 if they are hashed
+  std::optional<std::size_t> action_base = {};  // `a` counts from 0 or 1; none: told by the line
 };
 
 // Lines of DSJSON as `codband serve` and Vowpal Wabbit's services write them: `a` and `p` (actions
-// and their chances, side by side), `_label_cost` (minus the reward), `_label_probability`,
+// and their probabilities, in parallel), `_label_cost` (minus the reward), `_label_probability`,
 // `_label_Action` (from 1) or `_labelIndex` (from 0), `Timestamp`, `EventId` or `event_id`,
 // `c._multi` (the candidates). Actions are known by their _tag, else by their place. Features that
-// are all named f0, f1, … in the namespace Features are taken as they are; any others are hashed by
-// name (HashFeatures); an action without any has its tag as its feature. Messages name file, line,
-// field, value and what was expected.
-Result<ReadLog> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& options);
+// are all named f0, f1, … in the namespace Features are read as columns; any others are hashed by
+// name (HashFeatures); an action without features has its tag as its feature. Messages name file,
+// line, field, value and what was expected.
+Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& options);
 
-// Names of columns; empty: the default, where there is such a column.
+// Names of columns; empty: the default, if there is such a column.
 struct CsvLogOptions {
   std::string action = "action";
   std::string reward = "reward";
   std::string propensity = "propensity";
-  std::string user = {};           // several with commas: a user is a combination; default "user"
+  std::string user = {};           // comma-separated: their combination; default "user"
   std::string time = {};           // default "time"
-  std::string group = {};          // for tables of chances
-  std::string context = {};        // with commas: features of the event
+  std::string group = {};          // for MakeTableTarget
+  std::string context = {};        // comma-separated: features of the event
   std::string action_prefix = {};  // columns PREFIX + action: one feature of each action
   std::string items_file = {};     // features of the actions
   std::string items_column = {};   // its column with the action; default: as `action`
 };
 
-// Rows of a CSV with a header. Every action is on offer at every row: those of the items file in
-// its order or, without one, those that occur, in ascending order. Features of an action are, one
-// after the other: its columns of the items file (numbers as they are, other columns as one 0/1
-// feature a value; columns without a name are ignored), its column PREFIX + action, and the context
-// columns in a block of the action's own (Li et al. 2010, disjoint models). Without any of these:
-// one 0/1 feature an action.
-Result<ReadLog> ReadCsvLog(const LogSource& source, const CsvLogOptions& options);
+// Rows of a CSV with a header. Every action is a candidate at every row: those of the items file in
+// its order or, without one, those that occur, in ascending order. Features of an action are, in
+// this order: its columns of the items file (numbers as they are, other columns one-hot; columns
+// without a name are ignored), its column PREFIX + action, and the context columns in a block of
+// the action's own (Li et al. 2010, disjoint models). Without any of these: one-hot by action.
+Result<LoggedData> ReadCsvLog(const LogSource& source, const CsvLogOptions& options);
 
-// A CSV with the columns action and probability (any weight ≥ 0), and group if there are groups.
+// A CSV with the columns action and probability (any weight ≥ 0), and optionally group.
 Result<ChanceTable> ReadChances(const std::string& file);
 
 // For the readers -------------------------------------------------------------------------------
@@ -90,9 +88,9 @@ class LineCounter {
   explicit LineCounter(const LogSource& source) : leave_out_(source.leave_out) {}
 
   void Line() { ++summary_.lines; }
-  // Notes that a line is left out; a failure if it must not be. `foreign`: it is no decision.
+  // Counts a line that is left out, or fails if it must not be. `foreign`: it is no decision.
   Status Skip(const std::string& file, std::size_t line, std::string_view problem, bool foreign);
-  // kInvalidArgument if no line was of use.
+  // kInvalidArgument if no line was usable.
   Result<LogSummary> Finish(const LogSource& source, std::size_t events);
 
  private:
@@ -104,7 +102,7 @@ class LineCounter {
 // U+FFFD, and what goes beyond `columns` is cut.
 std::string PrintableText(std::string_view text, int columns = 300);
 
-// The files, directories replaced by what is in them. kNotFound names what is not there.
+// The files, directories replaced by their decisions-*.json. kNotFound names what is missing.
 Result<std::vector<std::string>> FindFiles(const LogSource& source);
 
 // Milliseconds since 1970 of "2021-07-29T10:00:00.9990000Z", "2019-11-24 00:03:13.44+09:00" (no

@@ -15,7 +15,7 @@ Status Wrong(std::string_view field, double value, std::string_view expected) {
   return Status::InvalidArgument(fmt::format("{} = {}, expected {}", field, value, expected));
 }
 
-// Where `values` stand in `pool`: where the last ones began if they are the same, else at the end.
+// The offset of `values` in `pool`: that of the last ones if they are equal, else appended.
 template <typename T>
 std::size_t Place(std::vector<T>& pool, std::size_t last, std::span<const T> values) {
   if (last <= pool.size() && pool.size() - last >= values.size() &&

@@ -13,10 +13,10 @@
 
 namespace codband::eval {
 
-// Numbers for names, in the order of their first appearance. Not thread-safe for writing.
+// Numbers names in the order of their first appearance. Not thread-safe for writing.
 class NameTable {
  public:
-  // The number of the name; a new one if it is new.
+  // The number of the name, which gets the next one if it is new.
   std::uint32_t Add(std::string_view name);
   const std::string& name(std::uint32_t id) const { return names_[id]; }
   std::size_t size() const { return names_.size(); }
@@ -26,33 +26,33 @@ class NameTable {
   std::vector<std::string> names_;
 };
 
-// One decision of the past, but for what was on offer.
+// One logged decision, without its candidates.
 struct LoggedEvent {
   UserId user = 0;
   std::int64_t time_ms = 0;  // of the decision
   std::uint32_t group = 0;   // such as a position on the page; see MakeTableTarget
   std::uint32_t chosen = 0;  // index among the candidates
-  double propensity = 1;     // the chance with which it was chosen
+  double propensity = 1;     // the probability with which it was chosen
   double reward = 0;
 };
 
-// What was on offer, and the chance of each candidate where the log has them all. Borrows.
+// The candidates of a decision, and the probability of each if the log has them all. Borrows.
 struct LoggedOffer {
   std::span<const std::uint32_t> actions;      // numbers of `actions` in LoggedDecisions
-  std::span<const double> features;            // actions.size() × dim, row after row
-  std::span<const double> probabilities = {};  // empty: only that of the chosen one is known
+  std::span<const double> features;            // actions.size() × dim, row-major
+  std::span<const double> probabilities = {};  // empty: only the propensity is known
 };
 
-// Decisions of the past with their outcomes, in the order of the log: what off-policy evaluation
-// starts from. Neighbours with the same offer share its memory. Const use from any thread.
+// Logged decisions with their rewards, in the order of the log: the input of off-policy evaluation.
+// Neighbours with the same candidates share their memory. Const use from any thread.
 class LoggedDecisions {
  public:
   // Precondition: 0 < dim ≤ kMaxFeatures.
   explicit LoggedDecisions(std::size_t dim);
 
-  // kInvalidArgument says which field has which value and what was expected, and changes nothing:
-  // a propensity outside (0, 1], a reward or a feature that is no number within ±kLargestNumber, a
-  // chosen index that is not on offer, probabilities outside [0, 1], that do not add up to 1, or
+  // kInvalidArgument names the field, its value and what was expected, and changes nothing: a
+  // propensity outside (0, 1], a reward or a feature that is no number within ±kLargestNumber, a
+  // chosen index that is no candidate, probabilities outside [0, 1], that do not add up to 1, or
   // that contradict the propensity (by more than kTolerance each).
   Status Add(const LoggedEvent& event, const LoggedOffer& offer);
   static constexpr double kTolerance = 0.01;  // services round, some to single precision

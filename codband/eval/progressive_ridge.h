@@ -12,10 +12,10 @@ namespace codband::eval {
 // The reward model r̂(x, a) of the direct method and of the doubly robust estimator: one ridge
 // regression of the reward on the features of the action and an intercept, shared by all users,
 //   θ = (λI + Σ x xᵀ)⁻¹ Σ r x,   r̂ = clamp(xᵀθ, range).
-// Progressive validation (Blum, Kalai & Langford 1999): an event is predicted before its reward is
-// learned, so that r̂ never knows the reward that it is compared with; no folds are needed, and the
-// prediction is a function of the past alone, as the guaranteed intervals require. Until something
-// is learned r̂ is the point of the range nearest to 0.
+// Progressive validation (Blum, Kalai & Langford 1999): the reward of an event is predicted before
+// it is learned, so that r̂ never depends on the reward it is compared with. No cross-fitting is
+// needed, and the prediction is a function of the past alone, as the guaranteed intervals require.
+// Before the first Learn r̂ is the point of the range nearest to 0.
 //
 // Predict O(nd), Learn O(d²). Not thread-safe.
 class ProgressiveRidge {

@@ -2,7 +2,7 @@
 
 namespace codband::eval {
 
-// Where rewards lie. Guaranteed intervals hold for rewards that never leave it.
+// Bounds of the rewards. Guaranteed intervals hold for rewards that never leave them.
 struct RewardRange {
   double low = 0;
   double high = 1;

@@ -13,7 +13,7 @@
 namespace codband::eval {
 namespace {
 
-// Far from the purposes of policies, which use the same seed and event.
+// Disjoint from the purposes of policies, which use the same seed and event.
 constexpr std::uint64_t kAcceptPurpose = 3000;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -21,7 +21,7 @@ double AcceptDraw(std::uint64_t seed, std::size_t event) {
   return RandomStream({.seed = seed, .event = event}, kAcceptPurpose).Uniform();
 }
 
-// One event while it is scored. Chances and predictions have one number a candidate.
+// One event while it is scored. Probabilities and predictions are by candidate.
 struct View {
   std::span<const double> chances;
   std::span<const double> logged;  // empty: not known
@@ -39,8 +39,8 @@ double WeightOf(const View& view, std::size_t b, double smallest_propensity) {
                             : std::numeric_limits<double>::infinity();
 }
 
-// The doubly robust term for rewards and predictions on a scale from 0 to 1, with predictions cut
-// at 1/w(b): it is never below -1 then, and still has the right mean.
+// The doubly robust term for rewards and predictions on a scale from 0 to 1, with predictions
+// clipped at 1/w(b): it is then never below -1, and still unbiased.
 double RobustTerm(const View& view, double weight, const ScoringOptions& options, bool mirror) {
   const auto scaled = [&](double reward) {
     const double share = options.range.Scale(reward);
@@ -74,7 +74,7 @@ ScoredEvent Score(const View& view, const ScoringOptions& options) {
   return scored;
 }
 
-// Where a weight cannot be known to have a bound, events that did happen still have one.
+// If no bound of the weights is known, that of the logged events is used.
 double WeightBound(const View& view, double smallest_propensity) {
   double bound = view.on_policy ? 1 : view.chances[view.event.chosen] / view.event.propensity;
   for (std::size_t b = 0; b < view.chances.size(); ++b) {

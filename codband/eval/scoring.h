@@ -10,43 +10,43 @@
 
 namespace codband::eval {
 
-// Which of the log's outcomes a target learns from.
+// Which of the logged rewards a target learns from.
 enum class LearnFrom {
   kAll,       // every one, after the event was scored
-  kAccepted,  // those that replay accepts: as many, and of the kind, that the target would have
-              // seen had it been in charge itself
+  kAccepted,  // those that replay accepts: a sample of what the target would have seen online
 };
 
 struct ScoringOptions {
   RewardRange range;
-  double smallest_propensity = 1;  // no smaller one can be in the log
+  double smallest_propensity = 1;  // lower bound of the log's propensities
   double ridge = 1;                // λ of the reward model
   LearnFrom learn = LearnFrom::kAll;
   std::uint64_t seed = 1;
 };
 
-// What the estimators need to know of one event. π: the target's chances, p: the log's, a: the
-// log's choice, r: its reward, r̂: the reward model (progressive_ridge.h).
+// What the estimators need of one event. π: the target's probabilities, p: the log's, a: the logged
+// choice, r: its reward, r̂: the reward model (progressive_ridge.h).
 struct ScoredEvent {
   double weight = 0;       // w = π(a)/p(a)
   double reward = 0;       // r
   double predicted = 0;    // r̂(a)
-  double value = 0;        // Σ_b π(b) r̂(b); NaN if the logged policy's chances are not known
+  double value = 0;        // Σ_b π(b) r̂(b); NaN if the logged policy's are unknown
   double unsupported = 0;  // Σ π(b) over p(b) = 0; NaN unless all p(b) are known
   bool accepted = false;   // by rejection sampling; see estimators.h
 
-  // For the lower and the upper bound of the doubly robust value; see DoublyRobustInterval.
+  // Terms of the lower and the upper bound of the doubly robust value; see GuaranteedInterval.
   double robust_low = 0;
   double robust_high = 0;
 };
 
 struct ScoredLog {
   std::vector<ScoredEvent> events;
-  double weight_bound = 1;  // no event could have had a larger weight, whatever the log chose
+  double weight_bound = 1;  // upper bound of the weights, whatever the log had chosen
 };
 
-// Takes the target through the log in its order: chances, score, then learning. A function of its
-// arguments. Precondition: every propensity ≥ smallest_propensity > 0, rewards are in the range.
+// Passes the target through the log in its order. At each event: probabilities, score, then
+// learning. A function of its arguments. Preconditions: every propensity ≥ smallest_propensity > 0,
+// rewards are in the range.
 ScoredLog ScoreEvents(const LoggedDecisions& log, Target& target, const ScoringOptions& options);
 
 }  // namespace codband::eval

@@ -14,8 +14,8 @@ namespace codband::eval {
 
 // What the tests of off-policy evaluation need. For tests only.
 
-// A bandit without context: action b is chosen by the log with chance p[b] and brings 1 with chance
-// mean[b] (or `mean` itself if `exact`). Features are the unit vectors.
+// A bandit without context: the log chooses action b with probability p[b]; its reward is 1 with
+// probability mean[b], else 0 (or always mean[b] if `exact`). Features are the unit vectors.
 struct SmallBandit {
   std::vector<double> p;
   std::vector<double> mean;

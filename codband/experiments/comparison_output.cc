@@ -10,6 +10,7 @@
 #include "codband/base/file.h"
 #include "codband/base/version.h"
 #include "codband/experiments/result_figures.h"
+#include "codband/experiments/simulation_settings.h"
 #include "codband/report/html_page.h"
 #include "codband/sim/summary.h"
 
@@ -59,14 +60,14 @@ std::string Figure(const ComparisonRecord& record, report::Scale scale) {
 std::string DescribeChanges(const sim::SyntheticOptions& environment) {
   const std::string period =
       fmt::format("every {} to {} rounds{}", environment.period_min, environment.period_max,
-                  environment.drift ? ", little by little" : "");
+                  environment.drift ? ", gradually" : "");
   switch (environment.setting) {
     case sim::Setting::kDirichletProcess:
       return period + ", to a popular taste or a new one";
     case sim::Setting::kFixedSet:
       return period + ", to another of the same tastes";
     case sim::Setting::kNovel:
-      return period + ", to a taste that nobody had before";
+      return period + ", to a new taste that no user had before";
     case sim::Setting::kStationary:
       break;
   }
@@ -81,16 +82,16 @@ std::string DescribeRewards(const sim::SyntheticOptions& environment) {
 
 std::string ReportPage(const ComparisonRecord& record) {
   const sim::SyntheticOptions& environment = record.environment;
-  report::HtmlPage page("Policies compared on people who change their minds");
+  report::HtmlPage page("Policies compared on users whose preferences change");
   page.AddParagraph(fmt::format(
-      "{} simulated users with {} tastes at the start; users change {}. Regret is what the best "
-      "arm on offer would have brought on average, less what the chosen arm brings: lower is "
-      "better. Every policy plays the same rounds.",
+      "{} simulated users with {} tastes at the start; users change {}. Regret is the expected "
+      "reward of the best arm offered minus that of the chosen arm: lower is better. Every policy "
+      "plays the same rounds.",
       environment.users, environment.models, DescribeChanges(environment)));
   page.AddHeading("Regret");
   page.AddFigure(Figure(record, report::Scale::kLog),
-                 "Log scale: the same distance is the same ratio. Dashed: yardsticks that are told "
-                 "what no learner can know.");
+                 "Log scale: equal distances are equal ratios. Dashed: yardsticks, which know the "
+                 "ground truth.");
   page.AddFigure(Figure(record, report::Scale::kLinear), "The same on a linear scale.");
   page.AddHeading("Numbers");
   page.AddTable(SummaryTable(record),
@@ -104,37 +105,16 @@ std::string ReportPage(const ComparisonRecord& record) {
        {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
        {"rewards", DescribeRewards(environment)},
        {"visits",
-        environment.order == sim::VisitOrder::kRandom ? "by random users" : "users in turn"},
+        environment.order == sim::VisitOrder::kRandom ? "by random users" : "by all users in turn"},
        {"tastes", environment.separation ? fmt::format("about {} apart", *environment.separation)
                                          : "spread over the sphere"},
-       {"arms on offer", fmt::format("{} of {}", environment.arms, environment.pool)},
+       {"arms offered", fmt::format("{} of {}", environment.arms, environment.pool)},
        {"features", fmt::format("{}", environment.dim)},
        {"took", fmt::format("{:.0f} s", record.seconds)}});
   return page.ToHtml();
 }
 
 }  // namespace
-
-Json EnvironmentJson(const sim::SyntheticOptions& environment) {
-  Json json{{"setting", static_cast<int>(environment.setting)},
-            {"users", environment.users},
-            {"models", environment.models},
-            {"rounds", environment.rounds}};
-  if (environment.setting == sim::Setting::kStationary) {
-    json["period"] = nullptr;
-  } else {
-    json["period"] = {environment.period_min, environment.period_max};
-  }
-  json["noise"] = sim::HasNoise(environment.rewards) ? Json(environment.noise) : Json(nullptr);
-  json["arms"] = environment.arms;
-  json["pool"] = environment.pool;
-  json["dim"] = environment.dim;
-  json["order"] = environment.order == sim::VisitOrder::kRandom ? "random" : "turn";
-  json["drift"] = environment.drift;
-  json["separation"] = OrNull(environment.separation);
-  json["rewards"] = sim::RewardName(environment.rewards);
-  return json;
-}
 
 Json RegretJson(const sim::PolicyResults& policy) {
   return SpreadJson(
@@ -158,7 +138,7 @@ std::string ToJson(const ComparisonRecord& record) {
     policies.push_back(PolicyJson(policy));
   }
   const Json json{{"version", kVersion},
-                  {"environment", EnvironmentJson(record.environment)},
+                  {"environment", SimulationJson(record.environment)},
                   {"seeds", SeedsJson(record.first_seed, record.seeds)},
                   {"policies", std::move(policies)},
                   {"checkpoint_rounds", record.comparison.checkpoint_rounds}};

@@ -74,13 +74,13 @@ report::ReportTable SupportTable(const EvaluationRecord& record) {
   return table;
 }
 
-// All there are, each with whom it is about.
+// Of the log, then of each policy.
 std::vector<std::string> Warnings(const EvaluationRecord& record) {
   std::vector<std::string> warnings;
   if (record.log.skipped > 0) {
     warnings.push_back(fmt::format(
         "{} of {} lines left out{}; the first: {}", record.log.skipped, record.log.lines,
-        record.log.duplicates > 0 ? fmt::format(" ({} events a second time)", record.log.duplicates)
+        record.log.duplicates > 0 ? fmt::format(" ({} of them duplicates)", record.log.duplicates)
                                   : "",
         record.log.first_problem));
   }
@@ -104,7 +104,7 @@ std::string Subject(const EvaluationRecord& record) {
       record.options.reward_low && record.options.reward_high ? " (as given)" : " (from the data)",
       FormatNumber(record.evaluation.smallest_propensity),
       record.options.smallest_propensity ? " (as given)" : " (from the data)",
-      record.sorted ? "their times" : "the log");
+      record.sorted ? "time" : "the log");
 }
 
 Json IntervalJson(const std::optional<eval::Interval>& interval) {
@@ -137,8 +137,8 @@ Json TargetJson(const eval::TargetReport& target) {
 }
 
 std::string Figure(const EvaluationRecord& record) {
-  report::IntervalChart chart{.title = "What each policy would have earned a decision",
-                              .x_label = "mean reward of a decision",
+  report::IntervalChart chart{.title = "Estimated mean reward of each policy",
+                              .x_label = "mean reward per decision",
                               .series = {"mean (of the log)", "replay", "ips", "snips", "dr", "dm"},
                               .rows = {},
                               .inner_name = Percent(record) + " bootstrap",
@@ -166,24 +166,24 @@ std::string ReportPage(const EvaluationRecord& record) {
   page.AddParagraph(Subject(record));
   page.AddFigure(
       Figure(record),
-      "A dot is an estimate of the mean reward of a decision. Thick: bootstrap interval, "
-      "approximate. Thin: interval that holds whatever the rewards are like, as long as "
-      "they stay in their range and the log's propensities are right; an arrowhead: it "
-      "goes on.");
+      "A dot is an estimate of the mean reward per decision. Thick: bootstrap interval, "
+      "approximate. Thin: confidence interval that holds for any distribution of rewards within "
+      "their range, if the log's propensities are right; an arrowhead: it extends further.");
   const std::vector<std::string> warnings = Warnings(record);
   if (!warnings.empty()) page.AddHeading("Warnings");
   for (const std::string& warning : warnings) page.AddParagraph(warning);
   page.AddHeading("Estimates");
   page.AddTable(EstimateTable(record),
                 "replay: mean over events where policy and log agree. ips: inverse propensity "
-                "scores. snips: the same, self-normalised. dr: doubly robust. dm: the reward model "
-                "alone, for reference.");
+                "scoring. snips: self-normalised ips. dr: doubly robust. dm: direct method, the "
+                "reward model alone, for reference.");
   page.AddHeading("How well the log supports them");
-  page.AddTable(SupportTable(record),
-                "Effective events: about how many of the policy's own decisions the log is worth. "
-                "Mean weight: near 1 if the log's propensities are right. Outside the log: chance "
-                "that the policy gives to actions that the log could not choose; – where the log "
-                "does not say.");
+  page.AddTable(
+      SupportTable(record),
+      "Effective events: effective sample size, about how many on-policy decisions the "
+      "log is worth. Mean weight: near 1 if the log's propensities are right. Outside the "
+      "log: probability that the policy puts on actions that the log could not choose; – "
+      "if the log does not have all probabilities.");
   page.AddHeading("How to repeat it");
   page.AddCommand(record.command);
   page.AddKeyValues({{"codband", std::string(kVersion)},
@@ -191,8 +191,8 @@ std::string ReportPage(const EvaluationRecord& record) {
                      {"resamples", fmt::format("{}", record.options.resamples)},
                      {"seed", fmt::format("{}", record.options.seed)},
                      {"learning from", record.options.learn == eval::LearnFrom::kAll
-                                           ? "every logged outcome, after it was scored"
-                                           : "outcomes that replay accepts"}});
+                                           ? "every logged reward, after the event was scored"
+                                           : "rewards of events that replay accepts"}});
   return page.ToHtml();
 }
 

@@ -9,7 +9,7 @@
 
 namespace codband::experiments {
 
-// A finished evaluation with all that is needed to tell and to repeat it.
+// A finished evaluation, with what is needed to report and to repeat it.
 struct EvaluationRecord {
   std::string command;  // that repeats it
   std::vector<std::string> files;
@@ -28,7 +28,7 @@ std::string ToText(const EvaluationRecord& record);
 // One JSON object: a function of the log, the seed and the policies.
 std::string ToJson(const EvaluationRecord& record);
 
-// One line an estimate.
+// One line for each estimate.
 std::string ToCsv(const EvaluationRecord& record);
 
 // report.html, estimates.svg, results.json and estimates.csv in an existing directory.

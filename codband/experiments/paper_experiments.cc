@@ -38,7 +38,7 @@ void MakeQuick(PaperExperiment& experiment) {
   environment.rounds /= 3;
   environment.period_min /= 3;
   environment.period_max /= 3;
-  experiment.published.clear();  // they hold for the full size only
+  experiment.published.clear();  // they are of the full size
 }
 
 std::string Describe(const sim::SyntheticOptions& environment) {
@@ -49,7 +49,7 @@ std::string Describe(const sim::SyntheticOptions& environment) {
       return fmt::format("K = {}, periods {}–{}, σ = {}", environment.models,
                          environment.period_min, environment.period_max, environment.noise);
     case sim::Setting::kNovel:
-      return "users move to tastes that nobody had before";
+      return "users move to new tastes that no user had before";
     case sim::Setting::kStationary:
       break;
   }

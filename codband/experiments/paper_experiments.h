@@ -17,14 +17,14 @@ struct PaperExperiment {
 };
 
 // The eight rows of the table (row1 is also Figure 2 (b)) and the two other settings of Figure 2.
-// `quick` keeps their shape with fewer users and rounds; periods shrink as the rounds do.
+// `quick`: two fifths of the users, a third of the rounds, periods a third as long.
 std::vector<PaperExperiment> PaperExperiments(bool quick);
 
 // The policies of the section in the order of its table, then ours.
 std::vector<std::string> PaperPolicies();
 
-// The policy with the settings that the paper used in this experiment: some differ in setting 1. A
-// spec that has parameters of its own is left as it is.
+// The policy with the parameters that the paper used in this experiment: some differ in setting 1.
+// A spec that has parameters of its own is left as it is.
 std::string WithPaperSettings(const std::string& policy, const PaperExperiment& experiment);
 
 }  // namespace codband::experiments

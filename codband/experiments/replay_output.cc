@@ -21,11 +21,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As in the paper: four groups.
+// Four groups, as in the paper.
 constexpr std::size_t kClouds = 4;
 constexpr std::size_t kCloudTags = 30;
 
-// A number of each run, as it is called for programs and for people.
+// A number of each run, with its name in JSON and CSV and its title for people.
 struct Metric {
   const char* name;
   const char* title;
@@ -80,7 +80,7 @@ std::string Subject(const ReplayRecord& record) {
                      stream.user_count, stream.item_count(), stream.dim, chance);
 }
 
-// What the reward is divided by differs from checkpoint to checkpoint.
+// The reward so far over the expected reward of random choice so far.
 std::vector<double> NormalisedCurve(const ReplayRecord& record, const replay::ReplayRun& run) {
   std::vector<double> curve = run.reward_curve;
   for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -106,7 +106,7 @@ struct BoundaryMeans {
   double changes = 0;
   double hits = 0;
   double hits_by_chance = 0;
-  // Of a single run: a policy may do the same with every seed.
+  // Of a single run: a policy may raise the same alarms with every seed.
   double hits_sd = 0;
 };
 
@@ -243,14 +243,13 @@ std::optional<report::ReportTable> BoundaryTable(const ReplayRecord& record) {
 
 std::string BoundaryLegend(const ReplayRecord& record) {
   return fmt::format(
-      "A true boundary is an event of a user that comes from another user, or group, of the data "
-      "set than the same user's event before ({}). At one: share of the detected changes that came "
-      "at a boundary or within the user's next {} events. Found: share of the boundaries at which "
-      "a change was detected. By chance: what a detector has on average, ± its standard deviation "
-      "in "
-      "one run, that detects as many changes of each user at random events. Means over seeds.{}",
+      "A true boundary is an event of a user that comes from another user, or another group, of "
+      "the data set than the user's event before ({}). At one: share of the detected changes at a "
+      "boundary or within the user's next {} events. Found: share of the boundaries at which a "
+      "change was detected. By chance: expectation, ± standard deviation in one run, for a "
+      "detector that raises as many alarms for each user at random events. Means over seeds.{}",
       record.origins->file, record.window - 1,
-      HasGroupBoundaries(record) ? "" : " No user ever goes over to another group.");
+      HasGroupBoundaries(record) ? "" : " No user ever moves to another group.");
 }
 
 std::vector<Group> Groups(const ReplayRecord& record, const replay::ReplayResults& policy) {

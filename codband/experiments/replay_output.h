@@ -13,14 +13,14 @@
 
 namespace codband::experiments {
 
-// A finished comparison on recorded events, with all that is needed to tell and to repeat it.
+// A finished comparison on recorded events, with what is needed to report and to repeat it.
 struct ReplayRecord {
   std::string directory;
   std::string order = "recorded";  // of the events: recorded or interleaved
   replay::RecordedStream stream;
   std::optional<replay::ItemTags> tags = {};
   std::optional<replay::EventOrigins> origins = {};
-  std::size_t window = 10;  // how many events of a user belong to a boundary
+  std::size_t window = 10;  // events of a user, from a boundary on, that count as at it
   std::uint64_t first_seed = 1;
   std::string command = {};  // that repeats it
   double seconds = 0;
@@ -29,25 +29,24 @@ struct ReplayRecord {
 
 // The parts that text, JSON and report share -----------------------------------------------------
 
-// One row a policy, means over seeds; the best reward is emphasised.
+// One row for each policy, means over seeds; the best reward is emphasised.
 report::ReportTable SummaryTable(const ReplayRecord& record);
 
-// Accumulated reward at each checkpoint, and divided by what random choice has by then; of a log
-// the click rate so far, over that of the log so far.
+// Accumulated reward at each checkpoint, plain and divided by the expected reward of random choice
+// so far; for a log the latter is the click-through rate so far over that of the log so far.
 sim::CurveSpread RewardCurves(const replay::ReplayResults& policy);
 sim::CurveSpread NormalisedCurves(const ReplayRecord& record, const replay::ReplayResults& policy);
 
-// How the detected changes go with true boundaries: a row for each policy that detects changes and
-// each kind of boundary that there is. None where nothing is known about origins, or no row is
-// left.
+// How well detected changes match true boundaries: a row for each policy that detects changes and
+// each kind of boundary. None if the origins are unknown or there is no such row.
 std::optional<report::ReportTable> BoundaryTable(const ReplayRecord& record);
 // What its columns mean. Precondition: the origins are known.
 std::string BoundaryLegend(const ReplayRecord& record);
 
-// How many items a model is judged by, as in the paper.
+// Number of top-scored items that describe a model, as in the paper.
 inline constexpr std::size_t kBestItems = 100;
 
-// A model that users share, with the tags of the items that it scores best.
+// A model that users share, with the tags of its top-scored items.
 struct Group {
   ModelDescription model;
   std::vector<replay::WeightedTag> tags;
@@ -59,14 +58,14 @@ std::vector<Group> Groups(const ReplayRecord& record, const replay::ReplayResult
 
 // What is printed ---------------------------------------------------------------------------------
 
-// For people: a line a policy and, where the origins of events are known, how the detected changes
-// go with true boundaries.
+// For people: a row for each policy and, if the origins of events are known, how well detected
+// changes match true boundaries.
 std::string ToText(const ReplayRecord& record);
 
-// One JSON object; apart from timings it is a function of the stream, the seeds and the policies.
+// One JSON object. A function of the stream, the seeds and the policies, apart from timings.
 std::string ToJson(const ReplayRecord& record);
 
-// One line a run.
+// One line for each run.
 std::string ToCsv(const ReplayRecord& record);
 
 }  // namespace codband::experiments

@@ -31,8 +31,7 @@ std::string CloudFigure(const ReplayRecord& record, const replay::ReplayResults&
     }
     clouds.push_back(std::move(cloud));
   }
-  return report::RenderSvg(fmt::format("{}: what its most popular models like", policy.spec),
-                           clouds);
+  return report::RenderSvg(fmt::format("{}: tags of its most popular models", policy.spec), clouds);
 }
 
 std::string StreamName(const ReplayRecord& record) {
@@ -41,7 +40,7 @@ std::string StreamName(const ReplayRecord& record) {
   return error || path.filename().empty() ? record.directory : path.filename().string();
 }
 
-// `curves` gives the curves of a policy.
+// curves(policy) is what is drawn for a policy.
 template <typename Curves>
 std::string Figure(const ReplayRecord& record, const std::string& title, const std::string& y_label,
                    const Curves& curves) {
@@ -69,7 +68,7 @@ std::string Figure(const ReplayRecord& record, const std::string& title, const s
 std::string RewardFigure(const ReplayRecord& record) {
   return Figure(
       record, (record.stream.logged ? "Clicks on " : "Accumulated reward on ") + StreamName(record),
-      record.stream.logged ? "of events that count" : "positives taken",
+      record.stream.logged ? "clicks on events that count" : "positives chosen",
       [](const replay::ReplayResults& policy) { return RewardCurves(policy); });
 }
 
@@ -77,12 +76,12 @@ std::string NormalisedFigure(const ReplayRecord& record) {
   return Figure(
       record,
       (record.stream.logged ? "Normalised CTR on " : "Normalised reward on ") + StreamName(record),
-      record.stream.logged ? "click rate over that of the log"
+      record.stream.logged ? "CTR over that of the log"
                            : "accumulated reward over that of random choice",
       [&](const replay::ReplayResults& policy) { return NormalisedCurves(record, policy); });
 }
 
-// By policy: the name of the file, and the picture.
+// By policy: the name of the file, and the SVG.
 std::vector<std::pair<std::string, std::string>> CloudFigures(const ReplayRecord& record) {
   std::vector<std::pair<std::string, std::string>> figures;
   for (const replay::ReplayResults& policy : record.comparison.policies) {
@@ -97,25 +96,26 @@ std::vector<std::pair<std::string, std::string>> CloudFigures(const ReplayRecord
 }
 
 void AddClouds(const ReplayRecord& record, report::HtmlPage& page) {
-  page.AddHeading("What groups like");
+  page.AddHeading("What taste groups like");
   const auto figures = CloudFigures(record);
   if (!record.tags) {
     page.AddParagraph(
-        "There are no word clouds, because the stream has no file tags.tsv, which says how items "
-        "are tagged (item id, tag, how often).");
+        "There are no word clouds: the stream has no tags.tsv with the tags of items (item id, "
+        "tag, "
+        "count).");
   } else if (figures.empty()) {
     page.AddParagraph(
-        "There are no word clouds, because none of these policies describes models that users "
-        "share; codband does.");
+        "There are no word clouds: none of these policies describes models that users share; "
+        "codband does.");
   }
   for (const auto& [name, svg] : figures) {
     page.AddFigure(
         svg,
         fmt::format(
-            "The models that most users are on at the end of the run with seed {}. Tags of the "
-            "{} items that each model scores best; every item counts the same and is shared "
-            "out among its tags as often as they were given. The area of a letter goes with "
-            "the weight, down to a smallest size.",
+            "The models with the most users at the end of the run with seed {}. Tags of the {} "
+            "items that each model scores highest. Every item has weight 1, divided among its tags "
+            "in proportion to their counts. The area of a word's letters is proportional to its "
+            "weight, down to a minimum size.",
             record.first_seed, kBestItems));
   }
 }
@@ -126,11 +126,11 @@ void AddBoundaries(const ReplayRecord& record, report::HtmlPage& page) {
   if (table) {
     page.AddTable(*table, BoundaryLegend(record));
   } else if (record.stream.logged) {
-    page.AddParagraph("Nobody can tell where the true changes are: a log does not say it.");
+    page.AddParagraph("The true changes are unknown: a log does not record them.");
   } else if (!record.origins) {
     page.AddParagraph(
-        "Nobody can tell where the true changes are, because the stream has no file origins.tsv, "
-        "which says where each event comes from (user and group in the data set).");
+        "The true changes are unknown: the stream has no origins.tsv with the origin of each event "
+        "(user and group in the data set).");
   } else {
     page.AddParagraph(
         "There is nothing to compare: none of these policies detects changes, or all events of a "
@@ -144,18 +144,17 @@ std::string Subject(const ReplayRecord& record) {
   const std::string events = GroupThousands(fmt::format("{}", stream.events.size()));
   if (stream.logged) {
     return fmt::format(
-        "{} logged events of {} users, with {} clicks on what was shown at random. An event counts "
-        "only where a policy chooses what was shown, and it learns from these alone: its click "
-        "rate over them is an unbiased estimate of the one that it would have had. Higher is "
-        "better.",
+        "{} logged events of {} users, with {} clicks on items shown at random. An event counts "
+        "only if a policy chooses the item that was shown, and the policy learns from these events "
+        "alone: its click-through rate (CTR) over them is an unbiased estimate of the one it would "
+        "have had online. Higher is better.",
         events, stream.user_count, GroupThousands(fmt::format("{:.0f}", stream.total_reward())));
   }
   return fmt::format(
-      "{} recorded events of {} users{}. At each event a policy chooses one of the candidates and "
-      "gets 1 if it is the one that the user really took, else 0: higher is better. Random choice "
-      "takes {} on average. Every policy plays the same events.",
-      events, stream.user_count,
-      record.order == "interleaved" ? ", mixed at random, each one's in their order" : "",
+      "{} recorded events of {} users{}. At each event a policy chooses one of the candidates; the "
+      "reward is 1 if it is the one that the user chose, else 0: higher is better. Random choice "
+      "has an expected reward of {}. Every policy plays the same events.",
+      events, stream.user_count, record.order == "interleaved" ? ", users mixed at random" : "",
       GroupThousands(fmt::format("{:.0f}", stream.chance())));
 }
 
@@ -168,15 +167,14 @@ std::string ReportPage(const ReplayRecord& record) {
       seeds > 1 ? fmt::format(" Bands: ± one standard deviation between {} seeds.", seeds) : "";
   page.AddFigure(NormalisedFigure(record),
                  (record.stream.logged
-                      ? "Clicks for each event that counts up to there, divided by the clicks for "
-                        "each event of the log up to there: 1 is what the log has itself."
-                      : "Reward up to each event, divided by what random choice has on average up "
-                        "to there: 1 is chance.") +
+                      ? "CTR so far, over the events that count, divided by the CTR of the log so "
+                        "far: 1 is the policy that made the log."
+                      : "Reward so far, divided by the expected reward of random choice so far: 1 "
+                        "is chance.") +
                      bands);
-  page.AddFigure(RewardFigure(record),
-                 (record.stream.logged ? "Clicks before they are divided by anything."
-                                       : "The same before it is divided.") +
-                     bands);
+  page.AddFigure(RewardFigure(record), (record.stream.logged ? "Clicks so far, not normalised."
+                                                             : "Reward so far, not normalised.") +
+                                           bands);
   page.AddHeading("Numbers");
   page.AddTable(SummaryTable(record),
                 fmt::format("Mean over {} seed{}, ± standard deviation between seeds. Bold: the "
@@ -214,8 +212,8 @@ std::string CurvesCsv(const ReplayRecord& record) {
   return table.ToCsv();
 }
 
-// Every detected change; events are numbered from 0 as the lines of the file are, in whichever
-// order they were played.
+// Every detected change. Events are numbered from 0 by their line in the file, in whichever order
+// they were played.
 std::string ChangesCsv(const ReplayRecord& record) {
   report::ReportTable table({{"policy"}, {"seed"}, {"event"}, {"user"}});
   for (const replay::ReplayResults& policy : record.comparison.policies) {

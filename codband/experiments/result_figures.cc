@@ -27,8 +27,8 @@ bool IsYardstick(const std::string& spec) {
 std::string RegretChart(const std::string& title, std::span<const std::size_t> checkpoint_rounds,
                         std::span<const sim::PolicyResults> policies, report::Scale scale) {
   report::LineChart chart{.title = title,
-                          .x_label = "rounds (of as many visits as there are users)",
-                          .y_label = "accumulated regret, all users together",
+                          .x_label = "rounds (one visit per user on average)",
+                          .y_label = "accumulated regret of all users",
                           .y_scale = scale};
   for (const sim::PolicyResults& policy : policies) {
     const sim::RunSummary summary = sim::Summarise(policy);
@@ -65,10 +65,10 @@ std::vector<std::string> DiagnosisCells(const std::string& spec, const sim::RunS
 }
 
 std::string_view DiagnosisLegend() {
-  return "Detected: true changes that the policy noticed before the user's next one; delay: "
-         "median, "
-         "in visits of the user. False alarms: per 1000 steps at which no change was pending. "
-         "Precision and recall: over pairs of users, on one model against of one taste.";
+  return "Detected: true changes for which the policy raised an alarm before the user's next "
+         "change; delay: median, in visits of the user. False alarms: per 1000 steps at which no "
+         "change awaited its alarm. Precision and recall: over pairs of users, sharing a model "
+         "against sharing a taste.";
 }
 
 }  // namespace codband::experiments

@@ -11,7 +11,7 @@
 
 namespace codband::experiments {
 
-// What the reports of several commands show alike.
+// Parts that the reports of several commands share.
 
 // Regret over rounds: a line for each policy, a band of ± one standard deviation where there are
 // several seeds; yardsticks dashed. SVG.
@@ -19,14 +19,14 @@ std::string RegretChart(const std::string& title, std::span<const std::size_t> c
                         std::span<const sim::PolicyResults> policies, report::Scale scale);
 
 // How well changes and groups were found, as cells of a table: detected, delay, false alarms per
-// 1000 stable steps, models, precision, recall. A dash where the policy has no such thing.
+// 1000 stable steps, models, precision, recall. A dash where it does not apply to the policy.
 std::vector<report::TableColumn> DiagnosisColumns();
 std::vector<std::string> DiagnosisCells(const std::string& spec, const sim::RunSummary& summary);
 
-// Why the columns mean what they mean, in three sentences.
+// What the columns mean, in three sentences.
 std::string_view DiagnosisLegend();
 
-// Whether the policy is a yardstick that is told the truth.
+// Whether the policy is a yardstick, which knows the ground truth.
 bool IsYardstick(const std::string& spec);
 
 }  // namespace codband::experiments

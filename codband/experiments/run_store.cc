@@ -56,8 +56,8 @@ sim::RunResult FromJson(const Json& json) {
 }  // namespace
 
 std::string RunStore::PathFor(const std::string& identity) const {
-  // Two checksums of different texts: names that collide by chance are told apart by the identity
-  // inside.
+  // Two checksums of different texts. Should names collide all the same, the identity inside tells
+  // the files apart.
   return fmt::format("{}/{:08x}{:08x}.json", directory_, Crc32(identity), Crc32(identity + "#"));
 }
 

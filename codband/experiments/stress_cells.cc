@@ -16,7 +16,7 @@ void MakeQuick(sim::SyntheticOptions& environment) {
   environment.period_max /= 3;
 }
 
-// Puts numbers of the population in the places that the text has for them.
+// Fills the placeholders of the text with numbers of the population.
 std::string FillIn(const char* text, const sim::SyntheticOptions& environment) {
   return fmt::format(fmt::runtime(text), fmt::arg("users", environment.users),
                      fmt::arg("rounds", environment.rounds),
@@ -54,8 +54,7 @@ std::vector<StressCell> StressCells(bool quick) {
   add("random-order", "users come in random order",
       [](Options& o) { o.order = sim::VisitOrder::kRandom; });
   add("drift", "users drift from taste to taste", [](Options& o) { o.drift = true; });
-  add("novel", "always to a taste nobody had",
-      [](Options& o) { o.setting = sim::Setting::kNovel; });
+  add("novel", "always to a new taste", [](Options& o) { o.setting = sim::Setting::kNovel; });
   add("clicks", "0/1, chance (1 + v) / 2",
       [](Options& o) { o.rewards = sim::RewardKind::kClicks; });
   add("rare-clicks", "0/1, chance 0.05 + 0.5 v",
@@ -63,7 +62,7 @@ std::vector<StressCell> StressCells(bool quick) {
   add("counts", "Poisson, mean 1 + 2 v", [](Options& o) { o.rewards = sim::RewardKind::kCounts; });
   add("ratings", "3 + 2 (v + noise)", [](Options& o) { o.rewards = sim::RewardKind::kRatings; });
   add("fixed-arms", "the same 10 arms at every visit", [](Options& o) { o.pool = o.arms; });
-  add("still", "nobody changes", [](Options& o) { o.setting = sim::Setting::kStationary; });
+  add("still", "no user changes", [](Options& o) { o.setting = sim::Setting::kStationary; });
   add("fast", "changes every {min} to {max} rounds", [](Options& o) {
     o.period_min = 60;
     o.period_max = 150;

@@ -10,12 +10,12 @@ namespace codband::experiments {
 // One population of `codband stress`.
 struct StressCell {
   std::string name;     // "clicks"
-  std::string changed;  // what is unlike the base, for people
+  std::string changed;  // how it differs from the base, for people
   sim::SyntheticOptions environment;
 };
 
-// The base population and, in each further cell, the same with one thing changed. `quick` keeps
-// their shape with fewer users and rounds; periods shrink as the rounds do.
+// The base population and, in each further cell, the same with one thing changed. `quick`: two
+// fifths of the users, a third of the rounds, periods a third as long.
 std::vector<StressCell> StressCells(bool quick);
 
 }  // namespace codband::experiments

@@ -9,7 +9,7 @@
 
 namespace codband::experiments {
 
-// A straight line through points by least squares.
+// The least-squares line through points.
 struct LineFit {
   double intercept = 0;
   double slope = 0;
@@ -19,9 +19,9 @@ struct LineFit {
 // Preconditions: equal sizes, at least two different x.
 LineFit FitLine(const std::vector<double>& x, const std::vector<double>& y);
 
-// Regret on the scales on which the paper's bound is a straight line: against √T log T without
-// changes (setting3), against the number of changes (rows that differ in their periods), against
-// the number of tastes (rows that differ in K). Only what the record's experiments allow.
+// Regret on the scales on which the paper's bound is linear: against √T log T without changes
+// (setting3), against the number of changes (rows that differ in their periods), against the number
+// of tastes (rows that differ in K). Scales for which the record lacks experiments are left out.
 struct TheoryCheck {
   std::vector<std::pair<std::string, std::string>> figures;  // file name, SVG
   report::ReportTable slopes;

@@ -334,11 +334,17 @@ Result<ReplayComparison> CompareOnStream(const RecordedStream& stream,
     if (!policy.ok()) return policy.status();
     comparison.policies.push_back({.spec = spec, .runs = std::vector<ReplayRun>(options.seeds)});
   }
-  sim::PlayRuns(1, options, [&](const sim::RunIndex& index, const auto& progress) {
-    const auto policy = MakePolicy(options.policies[index.policy], context);
-    comparison.policies[index.policy].runs[index.seed] = PlayStream(
-        stream, *policy.value(), options.first_seed + index.seed, options.checkpoints, progress);
-  });
+  const auto play = [&](std::size_t job, const sim::ProgressFunction& progress) -> Status {
+    ReplayResults& results = comparison.policies[job / options.seeds];
+    const std::size_t seed = job % options.seeds;
+    const auto policy = MakePolicy(results.spec, context);
+    results.runs[seed] = PlayStream(stream, *policy.value(), options.first_seed + seed,
+                                    options.checkpoints, progress);
+    return {};
+  };
+  const std::vector<double> costs(options.policies.size() * options.seeds, 1);
+  CODBAND_RETURN_IF_ERROR(
+      sim::RunJobs(costs, {.threads = options.threads, .progress = options.progress}, play));
   return comparison;
 }
 

@@ -10,37 +10,37 @@
 
 namespace codband::sim {
 
-// One visit: a user comes and arms are on offer. What each of them would bring is drawn before a
-// policy chooses, so that all policies meet the same luck.
+// One visit: a user and the arms offered to them. The reward of every arm is drawn before a policy
+// chooses, so that all policies are compared on the same draws.
 struct Visit {
   UserId user = 0;
   std::vector<double> arms;     // row-major
-  std::vector<double> means;    // expected rewards, one an arm
-  std::vector<double> rewards;  // what the arm brings if it is taken, one an arm
+  std::vector<double> means;    // expected reward of each arm
+  std::vector<double> rewards;  // reward of each arm, if it is chosen
 };
 
-// A simulated population. It goes from round to round; a round has as many visits as there are
-// users, each in a slot of its own. Whether every user comes once a round, or some twice and some
-// not at all, is up to the environment. All is a function of the seed, so that two environments
-// made alike give the same visits: that is how policies are compared on identical rounds. Not
-// thread-safe: each run has its own.
+// A simulated population of N users. Time passes in rounds of N visits, one slot for each user; the
+// environment decides whether every user visits once in a round or visitors are drawn at random.
+// Everything is a function of the seed: two environments made with the same seed give the same
+// visits, which is how policies are compared on identical rounds. Not thread-safe: each run has its
+// own.
 class Environment : public GroundTruth {
  public:
   virtual std::size_t dim() const = 0;
   virtual std::size_t user_count() const = 0;  // users are 0 … user_count - 1
   virtual std::size_t round_count() const = 0;
 
-  // How far rewards lie from their means, about: σ, told to the policies that ask for it.
+  // The standard deviation σ of a typical reward, for policies that take it as a parameter.
   virtual double noise() const = 0;
 
-  // Moves on to round 0, 1, 2, …, in order: users whose time has come change.
+  // Starts round 0, 1, 2, …, in order: users whose period is over change.
   virtual void StartRound(std::size_t round) = 0;
 
-  // Whether the user changed at the start of the current round, be it that the user comes or not.
+  // Whether the user changed at the start of the current round, even if they do not visit in it.
   virtual bool changed(UserId user) const = 0;
 
-  // The visit in one of the slots 0 … user_count - 1 of the current round; visit.user says who
-  // comes. Uses the memory of `visit` again.
+  // The visit in one of the slots 0 … user_count - 1 of the current round; visit.user is the
+  // visitor. Reuses the memory of `visit`.
   virtual void MakeVisit(std::size_t slot, Visit& visit) const = 0;
 };
 

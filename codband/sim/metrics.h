@@ -10,17 +10,17 @@
 
 namespace codband::sim {
 
-// How well changes of users were noticed. For each true change the first alarm before the user's
-// next change detects it; its delay is in visits of the user, 0 if it came with the first reward
-// after the change. A change counts from that visit on; of several before it nobody could see more
-// than one, so they are one. Every other alarm is false. A change without alarm is missed, also one
-// shortly before the end. A step is stable if no change of the user is waiting for its alarm.
+// How well a policy detects changes. A true change is detected by the first alarm before the user's
+// next change. The delay is counted in visits of the user, 0 if the alarm came with the first
+// reward after the change. Several changes between two visits of a user count as one, since no
+// policy can tell them apart. Every other alarm is a false alarm. A change without an alarm is
+// missed, even shortly before the end. A step is stable if no change of the user awaits its alarm.
 struct ChangeMetrics {
   std::uint64_t true_changes = 0;
   std::uint64_t detected = 0;
   std::uint64_t false_alarms = 0;
   std::uint64_t stable_steps = 0;
-  std::vector<std::uint32_t> delays;  // of the detected ones
+  std::vector<std::uint32_t> delays;  // of the detected changes
 
   std::uint64_t missed() const { return true_changes - detected; }
   double false_alarms_per_1000() const;
@@ -29,7 +29,7 @@ struct ChangeMetrics {
   void Add(const ChangeMetrics& other);
 };
 
-// Follows alarms and true changes of all users, step by step. Not thread-safe.
+// Matches alarms with true changes of all users, step by step. Not thread-safe.
 class ChangeTracker {
  public:
   explicit ChangeTracker(std::size_t users) : waiting_since_(users), steps_(users) {}
@@ -41,27 +41,28 @@ class ChangeTracker {
   const ChangeMetrics& metrics() const { return metrics_; }
 
  private:
-  // Per user: the step of a change that has not been detected yet, and the number of steps.
+  // By user: the step of a change that has not been detected yet, and the number of steps.
   std::vector<std::optional<std::uint64_t>> waiting_since_;
   std::vector<std::uint64_t> steps_;
   ChangeMetrics metrics_;
 };
 
-// How well the users' models agree with the true groups, over pairs of users at the same moment.
+// How well the assignment of users to models agrees with the true groups: pairwise precision and
+// recall, over pairs of users at the same moment.
 struct ClusterMetrics {
-  std::uint64_t same_both = 0;   // pairs on one model and of one true group
+  std::uint64_t same_both = 0;   // pairs on one model and in one true group
   std::uint64_t same_model = 0;  // pairs on one model
-  std::uint64_t same_truth = 0;  // pairs of one true group
+  std::uint64_t same_truth = 0;  // pairs in one true group
 
-  // Of the pairs on one model, the share that belongs together; none if there is no such pair.
+  // Of the pairs on one model, the share in one true group; none if there is no such pair.
   std::optional<double> precision() const;
-  // Of the pairs that belong together, the share that is on one model.
+  // Of the pairs in one true group, the share on one model; none if there is no such pair.
   std::optional<double> recall() const;
 
   void Add(const ClusterMetrics& other);
 };
 
-// One moment: for each user the policy's model and the true one. O(users log users).
+// One moment, from the policy's model and the true model of each user. O(users log users).
 ClusterMetrics CompareClusters(std::span<const ModelId> models, std::span<const ModelId> truth);
 
 }  // namespace codband::sim

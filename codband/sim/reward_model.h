@@ -7,13 +7,13 @@
 
 namespace codband::sim {
 
-// What an arm brings to a user whom it fits with v = xᵀθ, from -1 to 1 for features and parameters
-// of norm 1. Policies are told nothing about the kind.
+// The distribution of the reward of an arm with features x for a user with parameter θ, given the
+// fit v = xᵀθ, which is from -1 to 1 for vectors of norm 1. Policies are not told the kind.
 enum class RewardKind {
   kGaussian,    // v + N(0, noise²)
-  kClicks,      // 0 or 1, with chance (1 + v) / 2
-  kRareClicks,  // 0 or 1, with chance 0.05 + 0.5 v, cut to [0, 1]
-  kCounts,      // Poisson with mean 1 + 2 v, at least 0; never more than 20
+  kClicks,      // Bernoulli with probability (1 + v) / 2
+  kRareClicks,  // Bernoulli with probability 0.05 + 0.5 v, clipped to [0, 1]
+  kCounts,      // Poisson with mean max(0, 1 + 2 v), truncated at 20
   kRatings,     // 3 + 2 (v + N(0, noise²)): neither centred nor bounded
 };
 
@@ -23,17 +23,17 @@ inline constexpr std::array<std::string_view, 5> kRewardNames = {
 std::string_view RewardName(RewardKind kind);
 std::optional<RewardKind> FindReward(std::string_view name);
 
-// Whether rewards of this kind depend on a noise that can be set.
+// Whether rewards of this kind have a noise parameter.
 bool HasNoise(RewardKind kind);
 
-// The luck of one visit, the same for all arms.
+// The random draws of one visit, shared by all arms.
 struct Luck {
   double normal = 0;   // standard normal
   double uniform = 0;  // in [0, 1)
 };
 
-// Draws rewards of one kind. With the same luck an arm that fits better never brings less. A plain
-// value, safe from any thread.
+// Rewards of one kind. With the same luck the reward does not decrease in the fit. A plain value,
+// safe from any thread.
 class RewardModel {
  public:
   // Precondition: noise > 0. Has no effect unless HasNoise(kind).

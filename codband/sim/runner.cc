@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "codband/base/clock.h"
-#include "codband/base/parallel.h"
 #include "codband/policy/registry.h"
 
 namespace codband::sim {
@@ -36,7 +35,7 @@ class Run {
         changed_(environment.user_count()),
         tracker_(environment.user_count()) {}
 
-  RunResult Play(const std::function<void(double)>& progress) {
+  RunResult Play(const ProgressFunction& progress) {
     const std::size_t rounds = environment_.round_count();
     double seconds[2] = {};
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -73,8 +72,7 @@ class Run {
     }
   }
 
-  // One visit after the other; the reward follows the choice at once. Nothing but the policy is
-  // timed.
+  // Visit after visit; the reward follows the choice at once. Only the policy is timed.
   double PlayRound(std::size_t round) {
     const double start = ThreadCpuSeconds();
     for (std::size_t slot = 0; slot < visits_.size(); ++slot) {
@@ -121,7 +119,7 @@ class Run {
   std::vector<Visit> visits_;
   std::vector<Decision> decisions_;
   std::vector<char> alarms_;
-  // By user: the model of the last choice, and whether there was a change since the last visit.
+  // By user: the model of the last choice, and whether they changed since their last visit.
   std::vector<ModelId> models_;
   std::vector<char> changed_;
   ChangeTracker tracker_;
@@ -149,20 +147,72 @@ Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& 
   return Players{std::move(environment).value(), std::move(policy).value()};
 }
 
+// Whether a result has as many numbers as the run would give.
+bool HasShape(const RunResult& result, const PlannedRun& run) {
+  const std::size_t points = CheckpointRounds(run.rounds, run.spec.checkpoints).size();
+  return result.regret.size() == points &&
+         result.user_models.size() == (run.spec.record_users ? points : 0) &&
+         std::ranges::all_of(result.user_models, [&](const std::vector<ModelId>& models) {
+           return models.size() == run.users;
+         });
+}
+
+std::optional<RunResult> LoadRun(const PlannedRun& run, const RunArchive* archive) {
+  if (archive == nullptr || run.identity.empty()) return std::nullopt;
+  auto result = archive->Load(run.identity);
+  if (result && !HasShape(*result, run)) result.reset();
+  return result;
+}
+
 }  // namespace
 
 Result<RunResult> PlayOne(const MakeEnvironment& make_environment, const RunSpec& spec,
-                          std::uint64_t seed, const std::function<void(double)>& progress) {
+                          std::uint64_t seed, const ProgressFunction& progress) {
   auto players = Prepare(make_environment, spec, seed);
   if (!players.ok()) return players.status();
   return Run(*players.value().environment, *players.value().policy, seed, spec).Play(progress);
 }
 
-Result<std::string> ValidateRun(const MakeEnvironment& make_environment, const RunSpec& spec,
-                                std::uint64_t seed) {
+Result<PlannedRun> PlanRun(MakeEnvironment make_environment, RunSpec spec, std::uint64_t seed) {
   const auto players = Prepare(make_environment, spec, seed);
   if (!players.ok()) return players.status();
-  return players.value().policy->spec();
+  return PlannedRun{.make_environment = std::move(make_environment),
+                    .spec = std::move(spec),
+                    .seed = seed,
+                    .full_spec = players.value().policy->spec(),
+                    .rounds = players.value().environment->round_count(),
+                    .users = players.value().environment->user_count()};
+}
+
+Result<PlayedRuns> PlayRuns(std::span<const PlannedRun> runs, const PlayOptions& options) {
+  PlayedRuns played{.results = std::vector<RunResult>(runs.size())};
+  std::vector<std::size_t> open;
+  std::vector<double> costs;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    auto found = LoadRun(runs[r], options.archive);
+    if (found) {
+      played.results[r] = *std::move(found);
+      ++played.resumed;
+    } else {
+      open.push_back(r);
+      costs.push_back(runs[r].cost);
+    }
+  }
+  if (options.resumed) options.resumed(played.resumed);
+  const auto play = [&](std::size_t job, const ProgressFunction& progress) -> Status {
+    const PlannedRun& run = runs[open[job]];
+    if (options.started) options.started(run);
+    auto result = PlayOne(run.make_environment, run.spec, run.seed, progress);
+    if (!result.ok()) return result.status();
+    if (options.archive != nullptr && !run.identity.empty()) {
+      CODBAND_RETURN_IF_ERROR(options.archive->Save(run.identity, result.value()));
+    }
+    played.results[open[job]] = std::move(result).value();
+    return {};
+  };
+  CODBAND_RETURN_IF_ERROR(
+      RunJobs(costs, {.threads = options.threads, .progress = options.progress}, play));
+  return played;
 }
 
 Status RunnerOptions::Validate() const {
@@ -173,52 +223,41 @@ Status RunnerOptions::Validate() const {
   return {};
 }
 
-void PlayRuns(std::size_t kinds, const RunnerOptions& options, const PlayRun& play) {
-  const std::size_t jobs_a_kind = options.policies.size() * options.seeds;
-  const std::size_t jobs = kinds * jobs_a_kind;
-  const auto progress = [&](double share) {
-    if (options.progress) options.progress(share / static_cast<double>(jobs));
-  };
-  ParallelFor(jobs, options.threads, [&](std::size_t job) {
-    play({.kind = job / jobs_a_kind,
-          .policy = job % options.policies.size(),
-          .seed = job % jobs_a_kind / options.policies.size()},
-         progress);
-  });
-}
-
 Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kinds,
                                            const RunnerOptions& options) {
   CODBAND_RETURN_IF_ERROR(options.Validate());
-  const auto run_spec = [&](const std::string& policy) {
-    return RunSpec{
-        .policy = policy, .checkpoints = options.checkpoints, .friends = options.friends};
-  };
 
-  // Everything that can be wrong is found out before anything is played.
+  // Everything that can be wrong is found before anything is played.
+  std::vector<PlannedRun> runs;
   std::vector<Comparison> comparisons(kinds.size());
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    Comparison& comparison = comparisons[k];
     for (const std::string& policy : options.policies) {
-      const auto valid = ValidateRun(kinds[k], run_spec(policy), options.first_seed);
-      if (!valid.ok()) return valid.status();
-      comparison.policies.push_back(
-          {.spec = policy, .runs = std::vector<RunResult>(options.seeds)});
+      const auto planned = PlanRun(
+          kinds[k],
+          {.policy = policy, .checkpoints = options.checkpoints, .friends = options.friends},
+          options.first_seed);
+      if (!planned.ok()) return planned.status();
+      for (std::size_t s = 0; s < options.seeds; ++s) {
+        runs.push_back(planned.value());
+        runs.back().seed = options.first_seed + s;
+      }
     }
     for (std::size_t s = 0; s < options.seeds; ++s) {
       const auto environment = kinds[k](options.first_seed + s);
       if (!environment.ok()) return environment.status();
-      comparison.checkpoint_rounds =
-          CheckpointRounds(environment.value()->round_count(), options.checkpoints);
     }
+    comparisons[k].checkpoint_rounds = CheckpointRounds(runs.back().rounds, options.checkpoints);
   }
 
-  PlayRuns(kinds.size(), options, [&](const RunIndex& index, const auto& progress) {
-    auto run = PlayOne(kinds[index.kind], run_spec(options.policies[index.policy]),
-                       options.first_seed + index.seed, progress);
-    CODBAND_CHECK(run.ok());
-    comparisons[index.kind].policies[index.policy].runs[index.seed] = std::move(run).value();
-  });
+  auto played = PlayRuns(runs, {.threads = options.threads, .progress = options.progress});
+  if (!played.ok()) return played.status();
+  auto next = played.value().results.begin();
+  for (Comparison& comparison : comparisons) {
+    for (const std::string& policy : options.policies) {
+      PolicyResults& results = comparison.policies.emplace_back(PolicyResults{policy, {}});
+      for (std::size_t s = 0; s < options.seeds; ++s) results.runs.push_back(std::move(*next++));
+    }
+  }
   return comparisons;
 }
 

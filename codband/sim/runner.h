@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,23 +13,24 @@
 #include "codband/policy/user_graph.h"
 #include "codband/sim/environment.h"
 #include "codband/sim/metrics.h"
+#include "codband/sim/schedule.h"
 
 namespace codband::sim {
 
-// What one policy did in one environment.
+// The result of one policy in one environment.
 struct RunResult {
   std::vector<double> regret;  // accumulated up to each checkpoint
   ChangeMetrics changes;
   ClusterMetrics clusters;  // over all checkpoints
   std::size_t models = 0;   // at the end
-  // Processor time of choosing and learning, microseconds a step: over all, and over each half of
-  // the rounds.
+  // Processor time of choosing and learning, in microseconds per step: over all rounds, and over
+  // each half of them.
   double us_per_step = 0;
   double us_per_step_first_half = 0;
   double us_per_step_second_half = 0;
 
-  // If they were asked for: the model of every user at each checkpoint (kNoModel: none), and who
-  // changed in which round.
+  // If RunSpec::record_users: the model of every user at each checkpoint (kNoModel: none), and the
+  // user and round of every true change.
   std::vector<std::vector<ModelId>> user_models;
   std::vector<std::pair<UserId, std::size_t>> true_changes;
 
@@ -54,14 +56,60 @@ struct RunSpec {
 // How many rounds have been played at each checkpoint.
 std::vector<std::size_t> CheckpointRounds(std::size_t rounds, std::size_t checkpoints);
 
-// Plays one run. A function of its arguments alone, but for timings. `progress` is called with the
-// share of the run done since the last call.
+// Plays one run. A function of its arguments alone, apart from timings. `progress` is called with
+// the share of the run done since the last call.
 Result<RunResult> PlayOne(const MakeEnvironment& make_environment, const RunSpec& spec,
-                          std::uint64_t seed, const std::function<void(double)>& progress = {});
+                          std::uint64_t seed, const ProgressFunction& progress = {});
 
-// Whether PlayOne would accept its arguments: the policy's full spec, or what is wrong.
-Result<std::string> ValidateRun(const MakeEnvironment& make_environment, const RunSpec& spec,
-                                std::uint64_t seed);
+// Many runs ---------------------------------------------------------------------------------------
+
+// A run that was checked and can be played.
+struct PlannedRun {
+  MakeEnvironment make_environment;
+  RunSpec spec;
+  std::uint64_t seed = 1;
+  // As PlanRun found them.
+  std::string full_spec = {};  // the policy's, with every parameter
+  std::size_t rounds = 0;
+  std::size_t users = 0;
+  // For the caller to set.
+  double cost = 1;            // estimated running time, relative to the other runs
+  std::string identity = {};  // its key in the archive; empty: it is not kept
+};
+
+// kInvalidArgument if the environment or the policy cannot be made.
+Result<PlannedRun> PlanRun(MakeEnvironment make_environment, RunSpec spec, std::uint64_t seed);
+
+// Keeps finished runs, so that interrupted work can be resumed. An identity holds everything that
+// determines the result of a run. Thread-safe for different identities.
+class RunArchive {
+ public:
+  virtual ~RunArchive() = default;
+  // None if the run was never finished, or if what was kept cannot be read.
+  virtual std::optional<RunResult> Load(const std::string& identity) const = 0;
+  virtual Status Save(const std::string& identity, const RunResult& run) const = 0;
+};
+
+struct PlayOptions {
+  std::size_t threads = 1;
+  const RunArchive* archive = nullptr;
+  // Called once before anything is played, with the number of runs found in the archive.
+  std::function<void(std::size_t resumed)> resumed = {};
+  std::function<void(const PlannedRun& run)> started = {};  // from any thread
+  ProgressFunction progress = {};                           // of the runs that are played
+};
+
+struct PlayedRuns {
+  std::vector<RunResult> results;  // in the order of the runs
+  std::size_t resumed = 0;         // of them, found in the archive
+};
+
+// Plays the runs that the archive does not have, the most expensive first, and saves each as soon
+// as it is finished. A run of the archive that does not have the shape its plan asks for is played
+// again. After a failure no further run starts, and the first failure is returned.
+Result<PlayedRuns> PlayRuns(std::span<const PlannedRun> runs, const PlayOptions& options);
+
+// Comparisons -------------------------------------------------------------------------------------
 
 struct RunnerOptions {
   std::vector<std::string> policies;
@@ -70,25 +118,11 @@ struct RunnerOptions {
   std::size_t threads = 1;
   std::size_t checkpoints = 100;       // at most; fewer if there are fewer rounds
   const UserGraph* friends = nullptr;  // for policies that can use them
-  // Called with the share of all work done since the last call, from any thread.
-  std::function<void(double)> progress = {};
+  ProgressFunction progress = {};
 
   // kInvalidArgument if there is nothing to play.
   Status Validate() const;
 };
-
-// One of the runs that the options ask for.
-struct RunIndex {
-  std::size_t kind = 0;    // of what it is played in
-  std::size_t policy = 0;  // among the policies
-  std::size_t seed = 0;    // counted from 0
-};
-
-// Calls `play` for every policy and seed in each of `kinds` kinds, on the threads of the options.
-// `progress` of a run is called with the share of that run done since the last call.
-using PlayRun =
-    std::function<void(const RunIndex& run, const std::function<void(double)>& progress)>;
-void PlayRuns(std::size_t kinds, const RunnerOptions& options, const PlayRun& play);
 
 struct Comparison {
   std::vector<std::size_t> checkpoint_rounds;  // how many rounds were played at each checkpoint

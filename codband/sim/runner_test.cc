@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "codband/sim/summary.h"
@@ -70,8 +71,8 @@ TEST(RunnerTest, VisitsInRandomOrderAreThoseOfTheirUsers) {
   const auto make = [&](std::uint64_t seed) { return MakeSynthetic(mixed, seed); };
   const RunResult run =
       std::move(PlayOne(make, {.policy = "oracle-linucb", .record_users = true}, 3)).value();
-  // The oracle's groups are the true ones at the user's last visit; a change is counted when the
-  // user comes after it, and once if there are two before that.
+  // The oracle's groups are the true ones at the user's last visit. A change counts from the user's
+  // next visit on; two changes before it count once.
   const auto environment = std::move(make(3)).value();
   const std::vector<std::size_t> checkpoints = CheckpointRounds(mixed.rounds, 100);
   std::vector<ModelId> models(mixed.users, kNoModel);
@@ -161,6 +162,127 @@ TEST(RunnerTest, FewRoundsGiveFewCheckpoints) {
   const Comparison played = Play({.policies = {"random"}}, tiny);
   EXPECT_EQ(played.checkpoint_rounds, (std::vector<std::size_t>{1, 2, 3}));
   EXPECT_EQ(played.policies[0].runs[0].regret.size(), 3U);
+}
+
+// Runs in memory; `fails` refuses to save.
+class MemoryArchive final : public RunArchive {
+ public:
+  std::optional<RunResult> Load(const std::string& identity) const override {
+    const auto found = runs.find(identity);
+    if (found == runs.end()) return std::nullopt;
+    return found->second;
+  }
+  Status Save(const std::string& identity, const RunResult& run) const override {
+    if (fails) return Status::IoError("disk is full");
+    const std::lock_guard lock(mutex);
+    runs[identity] = run;
+    return {};
+  }
+
+  bool fails = false;
+  mutable std::mutex mutex;
+  mutable std::map<std::string, RunResult> runs;
+};
+
+std::vector<PlannedRun> PlanSmall(std::size_t count) {
+  std::vector<PlannedRun> runs;
+  for (std::size_t i = 0; i < count; ++i) {
+    runs.push_back(PlanRun([](std::uint64_t seed) { return MakeSynthetic(kSmall, seed); },
+                           {.policy = "linucb", .checkpoints = 4}, i)
+                       .value());
+    runs.back().identity = "run " + std::to_string(i);
+  }
+  return runs;
+}
+
+TEST(PlayRunsTest, PlanHoldsTheFullSpecAndTheSizeOfTheRun) {
+  const PlannedRun run = PlanSmall(1).front();
+  EXPECT_NE(run.full_spec.find("linucb:"), std::string::npos) << run.full_spec;
+  EXPECT_EQ(run.rounds, kSmall.rounds);
+  EXPECT_EQ(run.users, kSmall.users);
+  const auto make = [](std::uint64_t seed) { return MakeSynthetic(kSmall, seed); };
+  EXPECT_EQ(PlanRun(make, {.policy = "nosuch"}, 1).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(PlayRunsTest, OnlyWhatTheArchiveLacksIsPlayed) {
+  const std::vector<PlannedRun> runs = PlanSmall(3);
+  MemoryArchive archive;
+  const PlayedRuns first = PlayRuns(runs, {.threads = 2, .archive = &archive}).value();
+  EXPECT_EQ(first.resumed, 0U);
+  EXPECT_EQ(archive.runs.size(), 3U);
+  archive.runs.erase("run 1");
+  std::vector<std::uint64_t> started;
+  std::size_t told = 99;
+  const PlayedRuns second =
+      PlayRuns(runs, {.archive = &archive,
+                      .resumed = [&](std::size_t resumed) { told = resumed; },
+                      .started = [&](const PlannedRun& run) { started.push_back(run.seed); }})
+          .value();
+  EXPECT_EQ(second.resumed, 2U);
+  EXPECT_EQ(told, 2U);
+  EXPECT_EQ(started, std::vector<std::uint64_t>{1});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    ExpectSameRun(first.results[i], second.results[i]);
+  }
+}
+
+TEST(PlayRunsTest, RunOfAnotherShapeIsPlayedAgain) {
+  const std::vector<PlannedRun> runs = PlanSmall(1);
+  MemoryArchive archive;
+  const RunResult whole = PlayRuns(runs, {.archive = &archive}).value().results[0];
+  const auto resumed = [&](const RunResult& kept) {
+    archive.runs["run 0"] = kept;
+    const PlayedRuns played = PlayRuns(runs, {.archive = &archive}).value();
+    ExpectSameRun(played.results[0], whole);
+    return played.resumed;
+  };
+  EXPECT_EQ(resumed(whole), 1U);
+  RunResult shorter = whole;
+  shorter.regret.pop_back();
+  EXPECT_EQ(resumed(shorter), 0U);
+  RunResult with_users = whole;
+  with_users.user_models.assign(whole.regret.size(), std::vector<ModelId>(kSmall.users));
+  EXPECT_EQ(resumed(with_users), 0U);
+}
+
+TEST(PlayRunsTest, RecordedUsersMustBeAsManyAsThereAre) {
+  std::vector<PlannedRun> runs = PlanSmall(1);
+  runs[0].spec.record_users = true;
+  MemoryArchive archive;
+  ASSERT_TRUE(PlayRuns(runs, {.archive = &archive}).ok());
+  EXPECT_EQ(PlayRuns(runs, {.archive = &archive}).value().resumed, 1U);
+  archive.runs["run 0"].user_models[2].pop_back();
+  EXPECT_EQ(PlayRuns(runs, {.archive = &archive}).value().resumed, 0U);
+}
+
+TEST(PlayRunsTest, RunsWithoutAnIdentityAreNotKept) {
+  std::vector<PlannedRun> runs = PlanSmall(1);
+  runs[0].identity.clear();
+  const MemoryArchive archive;
+  ASSERT_TRUE(PlayRuns(runs, {.archive = &archive}).ok());
+  EXPECT_TRUE(archive.runs.empty());
+}
+
+TEST(PlayRunsTest, FailureToSaveEndsTheWork) {
+  MemoryArchive archive;
+  archive.fails = true;
+  std::size_t started = 0;
+  const auto played = PlayRuns(
+      PlanSmall(4), {.archive = &archive, .started = [&](const PlannedRun&) { ++started; }});
+  ASSERT_FALSE(played.ok());
+  EXPECT_EQ(played.status().message(), "disk is full");
+  EXPECT_EQ(started, 1U);
+}
+
+TEST(PlayRunsTest, MostExpensiveRunStartsFirst) {
+  std::vector<PlannedRun> runs = PlanSmall(3);
+  runs[1].cost = 5;
+  runs[2].cost = 2;
+  std::vector<std::uint64_t> started;
+  ASSERT_TRUE(
+      PlayRuns(runs, {.started = [&](const PlannedRun& run) { started.push_back(run.seed); }})
+          .ok());
+  EXPECT_EQ(started, (std::vector<std::uint64_t>{1, 2, 0}));
 }
 
 }  // namespace

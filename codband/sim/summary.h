@@ -11,13 +11,13 @@ namespace codband::sim {
 
 struct MeanAndSd {
   double mean = 0;
-  double sd = 0;  // between the values; 0 for a single one
+  double sd = 0;  // sample standard deviation; 0 for a single value
 };
 
 // Precondition: at least one value.
 MeanAndSd Spread(std::span<const double> values);
 
-// Means and deviations at each checkpoint.
+// Mean and standard deviation at each checkpoint.
 struct CurveSpread {
   std::vector<double> mean;
   std::vector<double> sd;
@@ -26,7 +26,7 @@ struct CurveSpread {
 // Precondition: at least one curve, all with the same checkpoints.
 CurveSpread SpreadOfCurves(std::span<const std::vector<double>> curves);
 
-// What `get` gives for each run.
+// get(run) of each run.
 template <typename Run, typename Get>
 auto Collect(const std::vector<Run>& runs, const Get& get) {
   std::vector<std::decay_t<decltype(get(runs.front()))>> values;
@@ -34,7 +34,7 @@ auto Collect(const std::vector<Run>& runs, const Get& get) {
   return values;
 }
 
-// The runs of one policy over several seeds, put together.
+// The runs of one policy over several seeds, summarised.
 struct RunSummary {
   double mean_regret = 0;
   double sd_regret = 0;  // between seeds; 0 for a single one

@@ -13,8 +13,8 @@
 namespace codband::sim {
 namespace {
 
-// What the environment draws random numbers for; far from the purposes of policies, which may use
-// the same seed.
+// Purposes of the environment's random streams; disjoint from those of policies, which may use the
+// same seed.
 enum class Purpose : std::uint64_t {
   kArmPool = 1000,
   kParameter = 1001,  // event: how many there are already
@@ -23,7 +23,7 @@ enum class Purpose : std::uint64_t {
   kNextModel = 1004,
   kVisit = 1005,  // arms and Gaussian noise
   kVisitor = 1006,
-  kLuck = 1007,  // apart from kVisit, so that every kind of reward meets the same arms
+  kLuck = 1007,  // not kVisit, so that the arms do not depend on the kind of reward
   kCommonDirection = 1008,
 };
 
@@ -33,13 +33,13 @@ constexpr double kLeastDistanceDirichlet = 0.9;
 constexpr double kLeastDistanceFixed = 0.85;
 constexpr int kPlacementAttempts = 10000;
 
-// What may be asked for instead: random unit vectors around a common direction lie √2 times as far
-// from each other as from it, so the latter must be less than 1.
+// Range of SyntheticOptions::separation: random unit vectors around a common direction lie √2 times
+// as far from each other as from it, and the latter must be less than 1.
 constexpr double kLeastSeparation = 0.01;
 constexpr double kMostSeparation = 1.4;
 constexpr double kLeastShareOfSeparation = 0.75;
 
-// What fits: the arms of one visit, and the numbers of one round or of the pool (8 GB).
+// Limits of memory: the arms of one visit, and the numbers of one round or of the pool (8 GB).
 constexpr std::size_t kMostArms = 10'000;
 constexpr std::size_t kMostNumbers = 1'000'000'000;
 
@@ -54,12 +54,12 @@ double Distance(std::span<const double> a, std::span<const double> b) {
   return std::sqrt(sum);
 }
 
-// The point at `share` of the way from a to b, both of norm 1, on the sphere.
+// Spherical interpolation: the point at `share` of the geodesic from a to b, both of norm 1.
 void Interpolate(std::span<const double> a, std::span<const double> b, double share,
                  std::span<double> out) {
   const double angle = std::acos(std::clamp(linalg::Dot(a, b), -1.0, 1.0));
   const double sine = std::sin(angle);
-  // No way to go, or (opposite points) no shortest one: a jump to the nearer end.
+  // Equal points, or opposite ones without a unique geodesic: jump to the nearer end.
   if (sine < 1e-9) {
     std::ranges::copy(share < 0.5 ? a : b, out.begin());
     return;
@@ -166,7 +166,7 @@ class Synthetic final : public Environment {
     std::size_t last_change = 0;
     std::size_t period = 0;
     bool changed = false;
-    // Of a drifting user: the ends of the way.
+    // Of a drifting user: the models at the ends of the geodesic.
     std::size_t from = 0;
     std::size_t to = 0;
   };
@@ -175,7 +175,7 @@ class Synthetic final : public Environment {
     return {{.seed = seed_, .event = event}, static_cast<std::uint64_t>(purpose)};
   }
 
-  // Numbers the slots of all rounds; what users draw for themselves is numbered alike.
+  // Numbers the slots of all rounds; draws of a user are numbered alike.
   std::uint64_t VisitNumber(std::size_t slot) const { return round_ * options_.users + slot; }
 
   UserId Visitor(std::size_t slot) const {
@@ -190,13 +190,13 @@ class Synthetic final : public Environment {
     users_[user].period = DrawPeriod(user);
   }
 
-  // What a user acts on, be it one of the parameters or on the way between two.
+  // The user's present parameter: one of parameters_ or, with drift, a point between two.
   std::span<const double> parameter_of(std::size_t user) const {
     if (!options_.drift) return parameters_[users_[user].model];
     return std::span(positions_).subspan(user * options_.dim, options_.dim);
   }
 
-  // Chooses where a drifting user goes from the present parameter.
+  // Draws the next parameter of a drifting user.
   void SetOut(std::size_t user) {
     users_[user].from = users_[user].model;
     users_[user].to = DrawNextModel(user);
@@ -235,7 +235,7 @@ class Synthetic final : public Environment {
     }
   }
 
-  // A uniform direction, or with a separation one at the right angle to the common direction.
+  // A uniform direction or, with a separation, one at the given angle to the common direction.
   void DrawParameter(RandomStream& random, std::span<double> out) const {
     random.FillNormal(out);
     Normalise(out);
@@ -280,7 +280,7 @@ class Synthetic final : public Environment {
     }
     std::span<const std::vector<double>> others = parameters_;
     if (options_.setting == Setting::kNovel) {
-      // The whole sphere would be full sooner or later.
+      // Far from all others is not asked for: the sphere would fill up.
       others = others.subspan(users_[user].model, 1);
     } else {
       std::vector<double> weights(assignments_.begin(), assignments_.end());
@@ -355,7 +355,7 @@ Status SyntheticOptions::Validate() const {
   }
   if (drift && setting == Setting::kStationary) {
     return Status::InvalidArgument(
-        "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 nobody changes");
+        "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 no user changes");
   }
   if (dim == 1 && (drift || separation || setting == Setting::kNovel)) {
     return Status::InvalidArgument(fmt::format(

@@ -10,27 +10,29 @@
 
 namespace codband::sim {
 
-// How users come to a new parameter when they change (1 to 3: the paper's §4.1).
+// Which parameter users change to (1 to 3: the paper's §4.1).
 enum class Setting {
-  kDirichletProcess = 1,  // by a Chinese restaurant process over all assignments so far
-  kFixedSet = 2,          // uniformly one of the other models - 1
-  kStationary = 3,        // never
-  kNovel = 4,             // ours: always to one that nobody had before
+  kDirichletProcess = 1,  // drawn by a Chinese restaurant process over all assignments so far
+  kFixedSet = 2,          // drawn uniformly from the other models - 1
+  kStationary = 3,        // users never change
+  kNovel = 4,             // ours: always a new one that no user had before
 };
 
-// Who comes in a round.
+// Who visits in a round of N slots, N the number of users.
 enum class VisitOrder {
   kTurn,    // every user once, in order
-  kRandom,  // as many visits as there are users, each by a random user
+  kRandom,  // a user drawn uniformly for every slot
 };
 
-// The paper's synthetic population: `pool` arms whose coordinate i is drawn N(0, (d-i)/d) and
-// which are scaled to norm 1; parameters uniform on the sphere and well apart; each visit offers
-// `arms` different ones of them (with pool = arms always the same); rewards xᵀθ + N(0, noise²).
-// Users change independently of each other, each time after a uniform number of rounds in
-// [period_min, period_max].
+// The paper's synthetic population. `pool` arms have coordinates i drawn from N(0, (d-i)/d) and are
+// scaled to norm 1; each visit offers `arms` different ones of them, drawn uniformly (with pool =
+// arms always the same). Parameters are uniform on the sphere, subject to a least distance. Rewards
+// are xᵀθ + N(0, noise²). Users change independently of each other, each time after a number of
+// rounds drawn uniformly from [period_min, period_max].
 //
 // The members below `dim` go beyond the paper; their defaults are the paper's.
+// A new member needs its entry in experiments/simulation_settings.cc, which does not compile
+// without.
 struct SyntheticOptions {
   Setting setting = Setting::kFixedSet;
   std::size_t users = 100;
@@ -38,23 +40,23 @@ struct SyntheticOptions {
   std::size_t rounds = 3000;
   std::size_t period_min = 500;
   std::size_t period_max = 3000;
-  double noise = 0.1;  // of the kinds of rewards that have one
+  double noise = 0.1;  // standard deviation, for the kinds of rewards that have one
   std::size_t arms = 10;
   std::size_t pool = 1000;
   std::size_t dim = 25;
 
   VisitOrder order = VisitOrder::kTurn;
 
-  // Users do not jump: over a period the parameter of each turns from one to the next, on the
-  // shortest way on the sphere, a little every round. Such a user counts as having the nearer of
-  // the two, and as changed in the round in which that becomes the next one. So an alarm on the
-  // first half of the way is a false one.
+  // Gradual instead of abrupt changes: over a period a user's parameter moves from one to the next
+  // along the geodesic on the sphere, a little every round. The user counts as having the nearer of
+  // the two, and as changed in the round in which that becomes the next one: an alarm on the first
+  // half of the way is a false alarm.
   bool drift = false;
 
-  // About how far parameters lie apart: all of them at the same distance from a random direction,
-  // and no two (setting 4: no two between which a user changes) closer than three quarters of this
-  // or farther than √2 of it. Without a value they are spread over the whole sphere, at least 0.85
-  // apart (0.9 in setting 1), √2 on average.
+  // Approximate distance between parameters: all of them lie at the same distance from a common
+  // random direction, and no two (setting 4: no two between which a user changes) are closer than
+  // three quarters of this value or farther apart than √2 of it. Without a value they are spread
+  // over the whole sphere, at least 0.85 apart (0.9 in setting 1), √2 on average.
   std::optional<double> separation = {};
 
   RewardKind rewards = RewardKind::kGaussian;
@@ -64,10 +66,12 @@ struct SyntheticOptions {
 
   // kInvalidArgument names the field, its value and what is allowed.
   Status Validate() const;
+
+  bool operator==(const SyntheticOptions&) const = default;
 };
 
-// kInvalidArgument if the options are not valid, or if no `models` parameters that far apart can be
-// found in so few dimensions.
+// kInvalidArgument if the options are not valid, or if `models` parameters at the least distance
+// cannot be placed in `dim` dimensions.
 Result<std::unique_ptr<Environment>> MakeSynthetic(const SyntheticOptions& options,
                                                    std::uint64_t seed);
 

@@ -87,7 +87,7 @@ TEST(SyntheticTest, SameSeedGivesTheSameVisitsAndAnotherSeedOthers) {
 }
 
 TEST(SyntheticTest, VisitsOfThePaperStayAsTheyWere) {
-  // Sums over all visits of a run, taken before there was anything but the paper's population.
+  // Sums over all visits of a run, recorded when there was only the paper's population.
   const struct {
     Setting setting;
     double visits;
@@ -174,7 +174,7 @@ TEST(SyntheticTest, DirichletSettingAddsParametersAndStationaryNeverChanges) {
   EXPECT_DOUBLE_EQ(growing->hazard(), 2.0 / 30);
 }
 
-TEST(SyntheticTest, RandomOrderBringsEveryUserEquallyOftenAndNotInTurn) {
+TEST(SyntheticTest, RandomOrderDrawsUsersUniformly) {
   const auto environment = Make({.users = 20, .rounds = 1000, .order = VisitOrder::kRandom});
   const auto again = Make({.users = 20, .rounds = 1000, .order = VisitOrder::kRandom});
   std::vector<double> visits(20);
@@ -208,7 +208,7 @@ std::array<double, 2> Solve(const Visit& visit) {
           (visit.means[1] * x[0] - visit.means[0] * x[2]) / determinant};
 }
 
-TEST(SyntheticTest, DriftTurnsTheParameterALittleEveryRoundToThatOfAnotherModel) {
+TEST(SyntheticTest, DriftMovesTheParameterGraduallyToThatOfAnotherModel) {
   const SyntheticOptions options{.users = 6,
                                  .models = 4,
                                  .rounds = 500,
@@ -240,7 +240,7 @@ TEST(SyntheticTest, DriftTurnsTheParameterALittleEveryRoundToThatOfAnotherModel)
         EXPECT_EQ(environment->changed(user), environment->model_of(user) != model[user]);
       }
       if (environment->changed(user)) {
-        // Halfway: as far from the one as from the other, but for one step.
+        // Halfway: equally far from both, up to one step.
         EXPECT_NEAR(to_model, Distance(theta, environment->parameter(model[user])), 0.1);
         ++changes[user];
       }
@@ -257,7 +257,7 @@ TEST(SyntheticTest, DriftTurnsTheParameterALittleEveryRoundToThatOfAnotherModel)
   }
 }
 
-TEST(SyntheticTest, NovelParametersAreNewToEverybody) {
+TEST(SyntheticTest, NovelParametersAreNewToAllUsers) {
   const auto environment = Make({.setting = Setting::kNovel,
                                  .users = 20,
                                  .models = 3,
@@ -312,7 +312,7 @@ TEST(SyntheticTest, ParametersAreAboutTheirSeparationApart) {
   }
 }
 
-TEST(SyntheticTest, PoolOfAsManyArmsAsAreOnOfferMakesThemTheSameAtEveryVisit) {
+TEST(SyntheticTest, PoolAsLargeAsTheOfferGivesTheSameArmsAtEveryVisit) {
   const auto environment = Make({.users = 5, .rounds = 20, .arms = 6, .pool = 6, .dim = 4});
   std::set<std::set<std::vector<double>>> offers;
   Visit visit;
@@ -387,7 +387,7 @@ TEST(SyntheticTest, BadOptionsAreNamedWithTheirValueAndWhatIsAllowed) {
   EXPECT_EQ(message({.separation = std::nan("")}),
             "separation = nan, expected a number from 0.01 to 1.4");
   EXPECT_EQ(message({.setting = Setting::kStationary, .drift = true}),
-            "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 nobody "
+            "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 no user "
             "changes");
   EXPECT_EQ(message({.models = 2, .dim = 1, .drift = true}),
             "dim = 1, expected a whole number from 2 to 1024 for drift, separation or setting 4");
