@@ -1,4 +1,4 @@
-// How often the intervals hold the truth, over many simulated logs. Seeds are fixed.
+// Coverage of the intervals over many simulated logs. Seeds are fixed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,14 +54,14 @@ TEST_P(CoverageTest, EstimatesAreUnbiasedAndIntervalsHoldTheTruth) {
     // Four standard errors: a false alarm in 16,000.
     EXPECT_LT(std::abs(tally.error), 4 * std::sqrt(tally.square / kLogs))
         << EstimatorName(estimator);
-    // 95% of 400 logs: below 0.90 with chance 0.0001 if they held the truth as often as they say.
+    // 400 logs: below 0.90 with probability 0.0001 if the coverage were 95%.
     EXPECT_GE(tally.bootstrap, 0.90) << EstimatorName(estimator);
     EXPECT_LE(tally.bootstrap, 0.99) << EstimatorName(estimator);
   }
   for (const Estimator estimator : {Estimator::kIps, Estimator::kDr}) {
     EXPECT_GE(tallies.at(estimator).guaranteed, 0.95) << EstimatorName(estimator);
   }
-  // What each is for: weights cost, normalising and a model help.
+  // Weights add variance; normalising and a reward model reduce it.
   EXPECT_LT(tallies.at(Estimator::kSnips).square, 0.8 * tallies.at(Estimator::kIps).square);
   EXPECT_LT(tallies.at(Estimator::kDr).square, 0.8 * tallies.at(Estimator::kIps).square);
 }

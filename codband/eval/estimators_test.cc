@@ -60,9 +60,9 @@ TEST(EstimatorsTest, IpsHasTheExactExpectationAndVariance) {
   EXPECT_NEAR(square - mean * mean, one / 3, 1e-12);
 }
 
-// The same for policies that learn on the way, and for the model that learns beside them: the mean
-// over all logs of the estimate less the value of the policies that were played is 0. It would not
-// be if the policy or the model had seen an event's reward before the event was scored.
+// The same for a policy that learns, and the reward model that learns with it: the expectation,
+// over all logs, of the estimate minus the mean value of the policy while it learned is 0. It would
+// not be if the policy or the model had seen the reward of an event before the event was scored.
 TEST(EstimatorsTest, IpsAndDrAreUnbiasedForPoliciesThatLearn) {
   const SmallBandit bandit{.p = {0.3, 0.6, 0.1}, .mean = {0.5, 0.1, 0.9}, .exact = true};
   for (const char* spec : {"linucb", "codband", "lints"}) {
@@ -127,7 +127,7 @@ TEST(EstimatorsTest, ReplayOfAUniformLogIsTheMeanOverMatches) {
   const auto events = Score(log, *MakeFirstTarget(), 0.25);
   EXPECT_DOUBLE_EQ(*EstimateValue(Estimator::kReplay, events), sum / matched);
   EXPECT_EQ(std::ranges::count_if(events, &ScoredEvent::accepted), matched);
-  // And the same log is all that the policy which made it needs.
+  // For the policy that made the log, every event is accepted.
   const auto uniform = Score(log, *MakeUniformTarget(), 0.25);
   EXPECT_EQ(std::ranges::count_if(uniform, &ScoredEvent::accepted), 400);
 }

@@ -11,7 +11,7 @@
 namespace codband::eval {
 namespace {
 
-// 1 with the given chance, times `size`.
+// `size` times a Bernoulli variable.
 std::vector<double> Draws(std::size_t n, double chance, double size, std::uint64_t seed) {
   RandomStream random({.seed = seed, .event = 0}, 9);
   std::vector<double> z(n);
@@ -29,7 +29,7 @@ TEST(IntervalsTest, LowerBoundIsBelowTheMeanAndNarrowsLikeTheRoot) {
     const std::vector<double> z = Draws(n, 0.3, 1, n);
     const double gap = Mean(z) - LowerConfidenceBound(z, 0.025);
     EXPECT_GT(gap, 0);
-    // A normal interval has 1.96 deviations; ours pays for its certainty.
+    // A normal interval is 1.96 standard errors wide on each side; ours is wider.
     const double error = std::sqrt(0.21 / static_cast<double>(n));
     EXPECT_GT(gap, 1.9 * error) << n;
     EXPECT_LT(gap, 3.5 * error) << n;

@@ -52,7 +52,7 @@ TEST(TargetTest, TableGoesByGroupAndSharesAmongCandidates) {
 }
 
 TEST(TargetTest, PolicyLearnsFromTheLogsChoiceNotFromItsOwn) {
-  // The log always takes action 2 and is paid; a greedy-minded policy must come to prefer it.
+  // The log always chooses action 2, with reward 1; the policy must come to prefer it.
   const SmallBandit bandit{.p = {0, 0, 1}, .mean = {0, 0, 1}};
   const LoggedDecisions log = bandit.Log(50, 1);
   for (const char* spec : {"linucb:alpha=0.1", "codband", "club"}) {

@@ -62,5 +62,49 @@ TEST_F(RunStoreTest, DamagedFileCountsAsNotPlayed) {
   }
 }
 
+TEST_F(RunStoreTest, FileCutShortAnywhereCountsAsNotPlayed) {
+  const RunStore store(directory_);
+  sim::RunResult run;
+  run.regret = {1, 2};
+  run.user_models = {{1, 2}, {3, 4}};
+  ASSERT_TRUE(store.Save("a", run).ok());
+  const auto path = std::filesystem::directory_iterator(directory_)->path();
+  const std::string whole = ReadFile(path).value();
+  // The last two bytes are the closing brace and the line break.
+  for (std::size_t length = 0; length + 1 < whole.size(); ++length) {
+    ASSERT_TRUE(WriteFileDurably(path, whole.substr(0, length)).ok());
+    EXPECT_FALSE(store.Load("a").has_value()) << length;
+  }
+}
+
+TEST_F(RunStoreTest, FileOfAnotherIdentityUnderTheSameNameIsNotTaken) {
+  const RunStore store(directory_);
+  ASSERT_TRUE(store.Save("a", sim::RunResult{}).ok());
+  const auto of_a = std::filesystem::directory_iterator(directory_)->path();
+  const std::string content = ReadFile(of_a).value();
+  std::filesystem::remove(of_a);
+  ASSERT_TRUE(store.Save("b", sim::RunResult{}).ok());
+  const auto of_b = std::filesystem::directory_iterator(directory_)->path();
+  EXPECT_NE(of_a, of_b);
+  ASSERT_TRUE(WriteFileDurably(of_b, content).ok());
+  EXPECT_FALSE(store.Load("b").has_value());
+}
+
+TEST_F(RunStoreTest, SavingAgainReplacesTheRun) {
+  const RunStore store(directory_);
+  sim::RunResult run;
+  run.models = 1;
+  ASSERT_TRUE(store.Save("a", run).ok());
+  run.models = 2;
+  ASSERT_TRUE(store.Save("a", run).ok());
+  EXPECT_EQ(store.Load("a")->models, 2U);
+}
+
+TEST_F(RunStoreTest, DirectoryThatIsGoneIsAnErrorOfSavingAndNoneOfLoading) {
+  const RunStore store(directory_ + "/gone");
+  EXPECT_FALSE(store.Load("a").has_value());
+  EXPECT_EQ(store.Save("a", sim::RunResult{}).code(), StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace codband::experiments

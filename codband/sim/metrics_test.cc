@@ -40,7 +40,7 @@ TEST(ChangeMetricsTest, MedianOfDelays) {
 }
 
 TEST(ClusterMetricsTest, CountsPairsOfUsers) {
-  // Truth {0,1,2} {3,4}; models {0,1} {2,3} {4}: pairs on one model 2, of one group 4, both 1.
+  // Truth {0,1,2} {3,4}; models {0,1} {2,3} {4}: pairs on one model 2, in one group 4, both 1.
   const std::vector<ModelId> models = {7, 7, 8, 8, 9};
   const std::vector<ModelId> truth = {0, 0, 0, 1, 1};
   const ClusterMetrics metrics = CompareClusters(models, truth);

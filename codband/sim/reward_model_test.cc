@@ -63,7 +63,7 @@ TEST(RewardModelTest, RewardsHaveTheirMeans) {
   }
 }
 
-TEST(RewardModelTest, DeviationIsThatOfAnArmThatNeitherFitsNorMisfits) {
+TEST(RewardModelTest, DeviationIsThatOfAnArmWithFitZero) {
   for (const RewardKind kind : kKinds) {
     const double expected = RewardModel(kind, 0.2).deviation();
     EXPECT_NEAR(Deviation(Draw(kind, 0)), expected, 0.03 * expected) << RewardName(kind);
@@ -93,7 +93,7 @@ TEST(RewardModelTest, CountsFollowThePoissonDistribution) {
   }
 }
 
-TEST(RewardModelTest, WithTheSameLuckABetterFitNeverBringsLess) {
+TEST(RewardModelTest, RewardDoesNotDecreaseInTheFit) {
   for (const RewardKind kind : kKinds) {
     const RewardModel model(kind, 0.2);
     for (double uniform = 0; uniform < 1; uniform += 0.01) {

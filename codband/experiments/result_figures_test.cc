@@ -1,0 +1,70 @@
+#include "codband/experiments/result_figures.h"
+
+#include <gtest/gtest.h>
+
+namespace codband::experiments {
+namespace {
+
+sim::PolicyResults Results(const std::string& spec, std::size_t seeds) {
+  sim::PolicyResults results{.spec = spec, .runs = {}};
+  for (std::size_t s = 0; s < seeds; ++s) {
+    results.runs.emplace_back().regret = {1.0 + static_cast<double>(s), 10, 20};
+  }
+  return results;
+}
+
+std::size_t Count(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++count;
+  return count;
+}
+
+std::string Chart(const std::vector<sim::PolicyResults>& policies) {
+  const std::vector<std::size_t> rounds = {10, 20, 30};
+  return RegretChart("Regret", rounds, policies, report::Scale::kLinear);
+}
+
+TEST(ResultFiguresTest, ChartNamesEveryPolicyAndItsAxes) {
+  const std::string svg = Chart({Results("linucb", 1), Results("codband:paper", 1)});
+  for (const char* text : {"linucb", "codband:paper", "Regret", "rounds"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(ResultFiguresTest, OnlyYardsticksAreDashed) {
+  const std::size_t plain = Count(Chart({Results("linucb", 1)}), "cb-dashed");
+  EXPECT_GT(Count(Chart({Results("oracle-greedy", 1)}), "cb-dashed"), plain);
+}
+
+TEST(ResultFiguresTest, SeveralSeedsHaveABandAndOneSeedHasNone) {
+  const auto bands = [](std::size_t seeds) {
+    return Count(Chart({Results("linucb", seeds)}), "cb-band");
+  };
+  EXPECT_GT(bands(2), bands(1));
+}
+
+TEST(ResultFiguresTest, DiagnosisHasAColumnForEachCellAndDashesForWhatDoesNotApply) {
+  sim::RunSummary summary;
+  summary.changes = {.true_changes = 4,
+                     .detected = 3,
+                     .false_alarms = 2,
+                     .stable_steps = 1000,
+                     .delays = {5, 7, 9}};
+  summary.clusters = {.same_both = 1, .same_model = 2, .same_truth = 4};
+  summary.models = 12;
+  const std::vector<std::string> detecting = DiagnosisCells("codband", summary);
+  EXPECT_EQ(detecting.size(), DiagnosisColumns().size());
+  EXPECT_EQ(detecting, (std::vector<std::string>{"3 of 4", "7", "2.00", "12", "0.50", "0.25"}));
+  EXPECT_EQ(DiagnosisCells("linucb", sim::RunSummary{}),
+            (std::vector<std::string>{"–", "–", "–", "0", "–", "–"}));
+}
+
+TEST(ResultFiguresTest, YardsticksAreThePoliciesThatKnowTheTruth) {
+  EXPECT_TRUE(IsYardstick("oracle-greedy"));
+  EXPECT_TRUE(IsYardstick("oracle-filter"));
+  EXPECT_FALSE(IsYardstick("codband"));
+  EXPECT_FALSE(IsYardstick("nosuch"));
+}
+
+}  // namespace
+}  // namespace codband::experiments
