@@ -21,15 +21,14 @@ ParamInfo WholeParam(std::string name, std::string help, double max, std::size_t
 }
 
 ParamInfo AlphaParam(double default_value) {
-  ParamInfo alpha =
-      NumberParam("alpha", "how much uncertainty attracts: the width of the confidence bound", 0,
-                  1000, default_value);
+  ParamInfo alpha = NumberParam("alpha", "exploration: the width of the upper confidence bound", 0,
+                                1000, default_value);
   alpha.live = true;
   return alpha;
 }
 
 ParamInfo LambdaParam(double default_value) {
-  return NumberParam("lambda", "precision of the prior: the ridge added to the diagonal", 1e-6, 1e6,
+  return NumberParam("lambda", "precision of the prior: the ridge of the regression", 1e-6, 1e6,
                      default_value);
 }
 
@@ -42,7 +41,7 @@ ParamInfo DrawScaleParam(double default_value) {
 
 ParamInfo SigmaParam() {
   ParamInfo sigma =
-      NumberParam("sigma", "standard deviation of the rewards' noise", 1e-6, 1e6, 0.1);
+      NumberParam("sigma", "standard deviation of the noise of rewards", 1e-6, 1e6, 0.1);
   sigma.default_from = DefaultFrom::kNoise;
   return sigma;
 }

@@ -235,9 +235,9 @@ PolicyInfo AdTsInfo() {
                  WholeParam("step", "observations between two tests", 100000, defaults.step),
                  WholeParam("window", "length of each of the two windows, in steps", 1000,
                             defaults.window),
-                 WholeParam("permutations", "random orders that a series is compared with", 1e6,
-                            defaults.permutations),
-                 NumberParam("level", "quantile of the random orders above which it is a change", 0,
+                 WholeParam("permutations", "random permutations that a series is compared with",
+                            1e6, defaults.permutations),
+                 NumberParam("level", "quantile of the permutations above which it is a change", 0,
                              0.999999, defaults.level)}};
 }
 

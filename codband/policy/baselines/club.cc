@@ -323,14 +323,13 @@ PolicyInfo ClubInfo() {
           .summary = "users whose estimates stay close share a linear model; never forgets",
           .paper = "Gentile, Li & Zappella, ICML 2014",
           .shares_between_users = true,
-          .params = {
-              alpha, LambdaParam(defaults.lambda),
-              NumberParam("alpha2",
-                          "how far apart two users' estimates may be and yet be joined (2 "
-                          "for setting 1)",
-                          0, 1e6, defaults.alpha2),
-              WholeParam("checks", "how many neighbours a user is compared with at an observation",
-                         1e9, defaults.checks)}};
+          .params = {alpha, LambdaParam(defaults.lambda),
+                     NumberParam("alpha2",
+                                 "how far apart two users' estimates may be and yet be joined (2 "
+                                 "for setting 1)",
+                                 0, 1e6, defaults.alpha2),
+                     WholeParam("checks", "edges of the user tested at an observation, at most",
+                                1e9, defaults.checks)}};
 }
 
 std::unique_ptr<Policy> MakeClub(std::size_t dim, const ClubOptions& options) {

@@ -178,7 +178,7 @@ PolicyInfo DLinUcbInfo() {
       .detects_changes = true,
       .params = {
           AlphaParam(defaults.alpha), LambdaParam(defaults.lambda), SigmaParam(),
-          NumberParam("delta", "share of the noise that ε leaves out", 1e-9, 1, defaults.delta),
+          NumberParam("delta", "probability that the noise exceeds ε", 1e-9, 1, defaults.delta),
           NumberParam("epsilon", "error that noise explains; 0 stands for √2 σ erf⁻¹(1 - delta)", 0,
                       1e6, defaults.epsilon),
           WholeParam("tau", "how many recent observations a model is judged by", 100000,
@@ -189,7 +189,7 @@ PolicyInfo DLinUcbInfo() {
                       defaults.delta0),
           NumberParam("delta1", "share of bad observations above which a model is discarded", 0, 1,
                       defaults.delta1),
-          NumberParam("delta2", "chance that a judgement of a model may fail", 1e-9, 1,
+          NumberParam("delta2", "probability that the bound on bad observations fails", 1e-9, 1,
                       defaults.delta2)}};
 }
 

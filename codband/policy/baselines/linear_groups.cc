@@ -167,7 +167,7 @@ PolicyInfo OracleLinUcbInfo() {
       .shares_between_users = true,
       .knows_truth = true,
       .params = {LambdaParam(0.1),
-                 NumberParam("delta1", "chance that the confidence bound may fail", 1e-9, 1, 0.1),
+                 NumberParam("delta1", "probability that the confidence bound fails", 1e-9, 1, 0.1),
                  SigmaParam()}};
 }
 

@@ -391,7 +391,7 @@ PolicyInfo SClubInfo() {
                           defaults.alpha_theta),
               NumberParam("alpha_p", "how far apart frequencies of visits may be within a cluster",
                           0, 1e6, defaults.alpha_p),
-              WholeParam("checks", "how many clusters one is compared with at an observation", 1e9,
+              WholeParam("checks", "clusters that are compared at an observation, at most", 1e9,
                          defaults.checks)}};
 }
 
