@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -228,6 +229,23 @@ TEST(DocumentsTest, SettingsThatTheyNameExist) {
       EXPECT_TRUE(settings.contains(setting)) << name << ": " << setting;
     }
   }
+}
+
+// The HTTP server serves any Service: what the routes mean is not its concern.
+TEST(HttpFolderTest, IncludesNothingOfTheApiOrTheEngine) {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(CODBAND_SOURCE_DIR "/codband/server/http")) {
+    if (entry.path().stem().string().ends_with("_test")) continue;
+    ++files;
+    const Names includes =
+        Captures(ReadFile(entry.path()).value(), "#include \"codband/([a-z/_]+\\.h)\"");
+    for (const std::string& include : includes) {
+      EXPECT_TRUE(include.starts_with("base/") || include.starts_with("server/http/"))
+          << entry.path() << ": " << include;
+    }
+  }
+  EXPECT_GT(files, 10);
 }
 
 }  // namespace
