@@ -81,7 +81,7 @@ TEST_F(FindingsTest, ARecordThatCannotBeReadIsNotSound) {
   {
     auto store = store::OpenRocksDbStore(data()).value();
     store::StoreBatch batch;
-    batch.Put(store::Table::kCheckpoint, engine::CheckpointRecord::kKey, "nonsense");
+    batch.Put(store::Table::kCheckpoint, std::string(engine::CheckpointRecord::kKey), "nonsense");
     ASSERT_TRUE(store->Write(batch, true).ok());
   }
   const auto findings = ExamineData(data());
