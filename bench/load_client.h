@@ -12,32 +12,32 @@
 
 namespace codband {
 
-// What came of many requests.
+// The outcome of many requests.
 struct LoadResult {
   double seconds = 0;
   std::uint64_t requests = 0;
-  std::uint64_t failures = 0;     // replies that say so
+  std::uint64_t failures = 0;     // replies other than 2xx
   std::string first_failure;      // status and body
   std::vector<float> latency_us;  // of each request
 
   double per_second() const { return static_cast<double>(requests) / seconds; }
-  // Of the latencies, for a share from 0 to 1; sorts them.
+  // A percentile of the latencies, for a share in [0, 1]; sorts them.
   double Percentile(double share);
   void Add(LoadResult&& other);
 };
 
-// Drives a server over several connections from one thread, one request at a time on each. Small
-// and quick, so that the server is what is measured: requests are plain strings, of replies only
-// status and length are looked at.
+// Drives a server over several connections from one thread, with one request at a time on each.
+// Does little itself, so that the server is what is measured: requests are ready-made strings, and
+// of replies only status and length are parsed.
 class LoadClient {
  public:
   // Throws std::system_error if it cannot connect.
   LoadClient(std::uint16_t port, std::size_t connections);
 
-  // What a connection sends next, given its number and the body of the last reply (empty at first);
-  // an empty request ends it.
+  // The next request of a connection, given its number and the body of the last reply (empty at
+  // first); an empty request ends it.
   using Next = std::function<std::string_view(std::size_t connection, std::string_view reply)>;
-  // Goes on until every connection has ended.
+  // Runs until every connection has ended.
   LoadResult Run(const Next& next);
 
  private:
@@ -52,7 +52,7 @@ class LoadClient {
 
   void Send(Connection& connection, std::string_view reply);
   void Read(Connection& connection);
-  // Whether the input holds a whole reply; passes it on if so.
+  // Whether the input holds a complete reply; if so, the next request is sent.
   bool TakeReply(Connection& connection);
 
   boost::asio::io_context io_{1};
@@ -61,7 +61,7 @@ class LoadClient {
   LoadResult result_;
 };
 
-// Requests as they go over the wire.
+// Requests as they are sent.
 std::string MakeGet(std::string_view target);
 std::string MakePost(std::string_view target, std::string_view body,
                      std::string_view type = "application/json");

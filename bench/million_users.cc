@@ -1,15 +1,13 @@
-// Many users who are mostly away: what one of them takes on disk and in memory, how many events a
-// second the engine makes durable and learns, how long it takes to start again.
+// Many users who visit seldom: what a user takes on disk and in memory, how many events per second
+// the engine makes durable and learns, how long it takes to restart.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -18,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/synthetic_load.h"
 #include "codband/base/clock.h"
 #include "codband/base/random.h"
 #include "codband/engine/engine.h"
@@ -49,14 +48,9 @@ constexpr std::uint64_t kItems = 1;
 constexpr std::uint64_t kTastes = 2;
 constexpr std::uint64_t kVisits = 3;
 
-double RssBytes() {
-  std::ifstream in("/proc/self/statm");
-  double pages = 0;
-  in >> pages >> pages;
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
+double RssBytes() { return ResidentBytes(getpid()); }
 
-// What the files take, as du says.
+// The sum of the file sizes.
 double DiskBytes(const std::filesystem::path& directory) {
   double bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -65,19 +59,8 @@ double DiskBytes(const std::filesystem::path& directory) {
   return bytes;
 }
 
-std::vector<double> UnitVector(std::uint64_t index, std::uint64_t purpose, std::size_t dim) {
-  RandomStream random({1, index}, purpose);
-  std::vector<double> x(dim);
-  random.FillNormal(x);
-  double norm = 0;
-  for (const double value : x) norm += value * value;
-  for (double& value : x) value /= std::sqrt(norm);
-  return x;
-}
-
-std::string ItemId(std::uint64_t item) { return fmt::format("item{:04}", item); }
-
-// Users come in sessions of a few visits, others in between; all come once before any comes again.
+// Users visit in sessions, interleaved with those of others; everybody has had a session before
+// anybody has another.
 class Population {
  public:
   explicit Population(const Flags& flags) : flags_(flags) {
@@ -92,8 +75,8 @@ class Population {
 
   struct Slot {
     std::uint64_t user = 0;
-    std::uint64_t left = 0;  // visits before others come
-    // Of the visit that is under way.
+    std::uint64_t left = 0;  // visits left in the session
+    // Of the current visit.
     std::string event_id = {};
     double reward = 0;
   };
@@ -110,20 +93,17 @@ class Population {
   engine::RankRequest Request(const Slot& slot, std::uint64_t visit) const {
     RandomStream random({1, visit}, kVisits);
     engine::RankRequest request{.user = fmt::format("user-{:08}", slot.user)};
-    const std::uint64_t first = random.Below(flags_.items);
-    for (std::uint64_t i = 0; i < flags_.candidates; ++i) {
-      // Steps of a prime, so that no item comes twice.
-      request.candidates.push_back({.id = ItemId((first + i * 7919) % flags_.items)});
+    for (const std::uint64_t item :
+         Candidates(random.Below(flags_.items), flags_.candidates, flags_.items)) {
+      request.candidates.push_back({.id = ItemId(item)});
     }
     return request;
   }
   double Reward(const Slot& slot, const std::string& item) const {
     const std::vector<double>& x = items_[std::stoul(item.substr(4))];
     const std::vector<double>& taste = tastes_[slot.user * 2654435761 % flags_.tastes];
-    double mean = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) mean += x[i] * taste[i];
     RandomStream random({1, slot.user}, slot.left + 16);
-    return 5 * mean + 0.1 * random.Normal();  // about as large as one
+    return MeanReward(x, taste) + 0.1 * random.Normal();
   }
 
   // Gives the slot its next session; false if there are no more.
@@ -131,7 +111,7 @@ class Population {
     const std::uint64_t rounds = flags_.visits / flags_.session;
     const std::uint64_t session = next_session_++;
     if (session >= rounds * flags_.users) return false;
-    // In each round another order: a multiple of a prime is a permutation.
+    // Another order in each round: multiplication by a number coprime to `users` permutes.
     const std::uint64_t round = session / flags_.users;
     slot = {.user = session * (2'147'483'647 - 2 * round) % flags_.users, .left = flags_.session};
     return true;
@@ -148,7 +128,7 @@ class Population {
   std::atomic<std::uint64_t> next_session_{0};
 };
 
-// Slots whose next visit can begin.
+// Slots that are ready for their next visit.
 class ReadySlots {
  public:
   void Push(Population::Slot* slot) {
@@ -161,7 +141,7 @@ class ReadySlots {
     finished_ = true;
     wake_.notify_all();
   }
-  // nullptr when all is done.
+  // nullptr once everything is done.
   Population::Slot* Pop() {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return finished_ || !slots_.empty(); });
@@ -182,7 +162,7 @@ void Expect(const Status& status) {
   if (!status.ok()) throw std::runtime_error(status.ToString());
 }
 
-// Plays every visit: several threads rank, rewards follow when a decision is durable.
+// Plays every visit: several threads rank; rewards follow once a decision is durable.
 void Play(engine::Engine& engine, Population& population, const Flags& flags) {
   ReadySlots ready;
   report::Progress progress({.total = static_cast<double>(population.total_visits())});
@@ -200,7 +180,7 @@ void Play(engine::Engine& engine, Population& population, const Flags& flags) {
       slot->reward = population.Reward(*slot, reply.reward_action_id);
     };
     engine.Rank(population.Request(*slot, ++visits), ranked, [&, slot](const Status& status) {
-      if (!status.ok()) return ready.Push(slot);  // turned away: again
+      if (!status.ok()) return ready.Push(slot);  // refused: try again
       engine.Reward(
           slot->event_id, slot->reward, [&, slot](const Result<engine::RewardReply>& reward) {
             if (!reward.ok() || reward.value().outcome != engine::RewardOutcome::kAccepted) {
@@ -222,7 +202,7 @@ void Play(engine::Engine& engine, Population& population, const Flags& flags) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Waits until no decision is remembered and the disk has come to rest.
+// Waits until no decision is pending and the store's compactions are done.
 void Settle(engine::Engine& engine) {
   while (engine.Stats().pending > 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   Expect(engine.Checkpoint());
@@ -326,17 +306,18 @@ void Print(const Flags& flags, const Figures& figures) {
 int main(int argc, char** argv) {
   using namespace codband;
   Flags flags;
-  CLI::App app("Many users who are mostly away, in the engine itself");
-  app.add_option("--users", flags.users, "How many")->capture_default_str();
-  app.add_option("--visits", flags.visits, "Of each")->capture_default_str();
+  CLI::App app("Many users who visit seldom, in the engine itself");
+  app.add_option("--users", flags.users, "Number of users")->capture_default_str();
+  app.add_option("--visits", flags.visits, "Visits of each user")->capture_default_str();
   app.add_option("--in-memory", flags.in_memory, "Users held in memory")->capture_default_str();
-  app.add_option("--in-flight", flags.in_flight, "Visits at a time")->capture_default_str();
-  app.add_option("--threads", flags.threads, "That rank")->capture_default_str();
-  app.add_option("--dim", flags.dim, "Features")->capture_default_str();
-  app.add_option("--data", flags.data, "A directory to fill; removed at the end unless --keep");
-  app.add_flag("!--no-sync", flags.sync, "Do not wait for the disk");
+  app.add_option("--in-flight", flags.in_flight, "Concurrent visits")->capture_default_str();
+  app.add_option("--threads", flags.threads, "Threads that rank")->capture_default_str();
+  app.add_option("--dim", flags.dim, "Features of an item")->capture_default_str();
+  app.add_option("--data", flags.data,
+                 "The data directory to create; removed at the end unless --keep");
+  app.add_flag("!--no-sync", flags.sync, "Do not fsync before a request is acknowledged");
   app.add_flag("--json", flags.json, "One JSON object");
-  app.add_flag("--keep", flags.keep, "Leave the directory");
+  app.add_flag("--keep", flags.keep, "Keep the data directory");
   CLI11_PARSE(app, argc, argv);
   if (flags.data.empty()) {
     flags.data = std::filesystem::temp_directory_path() / fmt::format("codband-{}", getpid());

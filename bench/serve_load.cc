@@ -1,25 +1,22 @@
-// How many requests a second a server answers, next to a request that does nothing, in one run:
-// shared machines change from minute to minute, ratios do not.
+// Requests per second of a server, compared in the same run with a request that does nothing: the
+// speed of a shared machine varies from minute to minute, the ratio does not.
 //   serve_load --serve build/release/codband/codband
 //   serve_load --port 8080
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/load_client.h"
+#include "bench/own_server.h"
+#include "bench/synthetic_load.h"
 #include "codband/base/clock.h"
 #include "codband/base/random.h"
 
@@ -29,77 +26,21 @@ namespace {
 constexpr std::size_t kTastes = 10;
 
 struct Flags {
-  std::string serve;  // a program to start
+  std::string serve;  // a codband program to start
   std::uint16_t port = 8080;
   int pid = 0;
   std::size_t connections = 64;
   std::size_t candidates = 50;
   std::size_t items = 1000;
   std::size_t users = 1000;
-  std::size_t warm = 30;  // rewards of each user before anything is measured
+  std::size_t warm = 30;  // rewards of each user before the measurement
   std::size_t dim = 25;
   std::size_t rounds = 5;
-  double seconds = 2;  // of each phase in a round
+  double seconds = 2;  // of a phase; every round has each phase once
   double soak_minutes = 0;
-  double run_in_minutes = 3;  // before the soak, until caches are full
+  double run_in_minutes = 3;  // before the soak: fills the caches
   std::vector<std::string> settings;
   bool json = false;
-};
-
-// A server of its own in a directory of its own; both gone at the end.
-class OwnServer {
- public:
-  explicit OwnServer(const Flags& flags)
-      : directory_(std::filesystem::temp_directory_path() / fmt::format("codband-{}", getpid())) {
-    int output[2];
-    if (pipe2(output, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-    std::vector<std::string> arguments = {
-        flags.serve, "serve",       "--data", directory_.string(),
-        "--listen",  "127.0.0.1:0", "--set",  fmt::format("features.dimension={}", flags.dim)};
-    for (const std::string& setting : flags.settings) {
-      arguments.insert(arguments.end(), {"--set", setting});
-    }
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    const int failed =
-        posix_spawn(&pid_, flags.serve.c_str(), &actions, nullptr, pointers.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(output[1]);
-    if (failed != 0) throw std::runtime_error("cannot start " + flags.serve);
-    std::string text;
-    char buffer[512];
-    for (ssize_t got = 0; (got = read(output[0], buffer, sizeof(buffer))) > 0;) {
-      text.append(buffer, static_cast<std::size_t>(got));
-      const std::size_t at = text.find("127.0.0.1:");
-      if (at == text.npos || text.find('\n', at) == text.npos) continue;
-      port_ = static_cast<std::uint16_t>(std::stoi(text.substr(at + 10)));
-      output_ = output[0];
-      return;
-    }
-    throw std::runtime_error("the server did not start: " + text);
-  }
-  ~OwnServer() {
-    kill(pid_, SIGTERM);
-    waitpid(pid_, nullptr, 0);
-    close(output_);
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  OwnServer(const OwnServer&) = delete;
-  OwnServer& operator=(const OwnServer&) = delete;
-
-  std::uint16_t port() const { return port_; }
-  int pid() const { return pid_; }
-
- private:
-  std::filesystem::path directory_;
-  pid_t pid_ = 0;
-  int output_ = -1;
-  std::uint16_t port_ = 0;
 };
 
 // The text between `"key":"` and the next quote.
@@ -108,16 +49,6 @@ std::string_view Member(std::string_view json, std::string_view key) {
   if (at == json.npos) return {};
   const std::size_t start = at + key.size();
   return json.substr(start, json.find('"', start) - start);
-}
-
-std::vector<double> UnitVector(std::uint64_t index, std::uint64_t purpose, std::size_t dim) {
-  RandomStream random({1, index}, purpose);
-  std::vector<double> x(dim);
-  random.FillNormal(x);
-  double norm = 0;
-  for (const double value : x) norm += value * value;
-  for (double& value : x) value /= std::sqrt(norm);
-  return x;
 }
 
 class Load {
@@ -130,14 +61,13 @@ class Load {
     for (std::size_t i = 0; i < flags.items; ++i) items_.push_back(UnitVector(i, 2, flags.dim));
     for (std::size_t i = 0; i < kTastes; ++i) tastes_.push_back(UnitVector(i, 3, flags.dim));
     RandomStream random({1, 0}, 1);
-    // As many requests as users, each for another one.
+    // One request for each user.
     for (std::size_t user = 0; user < flags.users; ++user) {
       std::string body = fmt::format(R"({{"userId":"user{}","actions":[)", user);
-      const std::uint64_t first = random.Below(flags.items);
-      for (std::size_t i = 0; i < flags.candidates; ++i) {
-        // Steps of a prime, so that no item comes twice.
-        body +=
-            fmt::format(R"({}"item{:04}")", i == 0 ? "" : ",", (first + i * 7919) % flags.items);
+      const char* separator = "";
+      for (const std::uint64_t item :
+           Candidates(random.Below(flags.items), flags.candidates, flags.items)) {
+        body += fmt::format(R"({}"{}")", std::exchange(separator, ","), ItemId(item));
       }
       ranks_.push_back(MakePost("/v1/rank", body + "]}"));
     }
@@ -146,7 +76,7 @@ class Load {
   void PutItems() {
     std::string lines;
     for (std::size_t i = 0; i < flags_.items; ++i) {
-      lines += fmt::format("{{\"id\":\"item{:04}\",\"features\":[{:.6f}]}}\n", i,
+      lines += fmt::format("{{\"id\":\"{}\",\"features\":[{:.6f}]}}\n", ItemId(i),
                            fmt::join(items_[i], ","));
     }
     const std::string request = MakePost("/v1/items", lines, "application/x-ndjson");
@@ -170,7 +100,7 @@ class Load {
     }));
   }
 
-  // Until the time or the number of pairs is over.
+  // Rank and reward, until the time is over or so many pairs are done.
   LoadResult Pairs(double seconds, std::uint64_t most = ~std::uint64_t{0}) {
     const double end = WallSeconds() + seconds;
     std::uint64_t started = 0;
@@ -193,13 +123,10 @@ class Load {
   }
 
  private:
-  // What the user's taste says of the item, and some noise.
+  // The reward of an item for a user, with noise.
   double Value(std::size_t user, std::string_view item) {
     const std::vector<double>& x = items_.at(std::stoul(std::string(item.substr(4))));
-    const std::vector<double>& taste = tastes_[user % kTastes];
-    double mean = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) mean += x[i] * taste[i];
-    return 5 * mean + 0.1 * noise_.Normal();
+    return MeanReward(x, tastes_[user % kTastes]) + 0.1 * noise_.Normal();
   }
 
   std::string_view NextRank() { return ranks_[next_user_++ % ranks_.size()]; }
@@ -215,8 +142,8 @@ class Load {
   const Flags& flags_;
   LoadClient client_;
   std::vector<std::string> ranks_;
-  std::vector<std::string> sent_;  // what a connection has made for itself
-  std::vector<std::size_t> user_;  // of a connection's last rank
+  std::vector<std::string> sent_;  // the reward request of each connection
+  std::vector<std::size_t> user_;  // of the last rank of each connection
   std::vector<std::vector<double>> items_;
   std::vector<std::vector<double>> tastes_;
   RandomStream noise_{{1, 0}, 4};
@@ -279,14 +206,9 @@ void Measure(const Flags& flags, Load& load) {
       rank_ratio, pair_ratio, tail);
 }
 
-double RssMegabytes(int pid) {
-  std::ifstream in(fmt::format("/proc/{}/statm", pid));
-  double pages = 0;
-  in >> pages >> pages;
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
+double RssMegabytes(int pid) { return ResidentBytes(pid) / 1e6; }
 
-// The slope of the straight line through the points by least squares.
+// The slope of the least-squares line through the points.
 double Slope(const std::vector<std::pair<double, double>>& points) {
   double x = 0;
   double y = 0;
@@ -303,9 +225,9 @@ double Slope(const std::vector<std::pair<double, double>>& points) {
   return xx > 0 ? xy / xx : 0;
 }
 
-// The memory of the server over time, with the same users all along.
+// Resident memory of the server over time, with the same users throughout.
 void Soak(const Flags& flags, Load& load, int pid) {
-  if (pid == 0) throw std::runtime_error("--soak needs --serve, or --pid of the server");
+  if (pid == 0) throw std::runtime_error("--soak needs --serve or --pid");
   std::uint64_t requests = 0;
   const auto run = [&](double minutes) {
     std::vector<std::pair<double, double>> samples;  // minutes, MB
@@ -344,7 +266,11 @@ void Soak(const Flags& flags, Load& load, int pid) {
 
 void Run(const Flags& flags) {
   std::optional<OwnServer> server;
-  if (!flags.serve.empty()) server.emplace(flags);
+  if (!flags.serve.empty()) {
+    std::vector<std::string> settings = {fmt::format("features.dimension={}", flags.dim)};
+    settings.insert(settings.end(), flags.settings.begin(), flags.settings.end());
+    server.emplace(flags.serve, settings);
+  }
   Load load(flags, server ? server->port() : flags.port);
   load.PutItems();
   load.Pairs(1e9, flags.users * flags.warm);
@@ -362,23 +288,28 @@ int main(int argc, char** argv) {
   using namespace codband;
   Flags flags;
   CLI::App app("Load on a codband server");
-  app.add_option("--serve", flags.serve, "A codband program to start on a directory of its own");
-  app.add_option("--set", flags.settings, "A setting of that server, section.key=value")
+  app.add_option("--serve", flags.serve,
+                 "The codband program to start, on a temporary data directory");
+  app.add_option("--set", flags.settings, "A setting of that server: section.key=value")
       ->expected(1)
       ->take_all();
-  app.add_option("--port", flags.port, "Of a running server on this machine")
+  app.add_option("--port", flags.port, "Port of a running server on this machine")
       ->capture_default_str();
-  app.add_option("--pid", flags.pid, "Of that server, for --soak");
-  app.add_option("--connections", flags.connections, "At a time")->capture_default_str();
-  app.add_option("--candidates", flags.candidates, "Of a rank")->capture_default_str();
-  app.add_option("--users", flags.users, "Different ones")->capture_default_str();
-  app.add_option("--warm", flags.warm, "Rewards of each user before anything is measured")
+  app.add_option("--pid", flags.pid, "Process id of that server, for --soak");
+  app.add_option("--connections", flags.connections, "Number of connections")
+      ->capture_default_str();
+  app.add_option("--candidates", flags.candidates, "Candidates of a rank request")
+      ->capture_default_str();
+  app.add_option("--users", flags.users, "Number of users")->capture_default_str();
+  app.add_option("--warm", flags.warm, "Rewards of each user before the measurement")
       ->capture_default_str();
   app.add_option("--dim", flags.dim, "Features of an item")->capture_default_str();
-  app.add_option("--rounds", flags.rounds, "In each, every phase once")->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Of a phase")->capture_default_str();
-  app.add_option("--soak", flags.soak_minutes, "Minutes of rank and reward; how memory goes");
-  app.add_option("--run-in", flags.run_in_minutes, "Minutes before that, until caches are full")
+  app.add_option("--rounds", flags.rounds, "Rounds; each has every phase once")
+      ->capture_default_str();
+  app.add_option("--seconds", flags.seconds, "Seconds of a phase")->capture_default_str();
+  app.add_option("--soak", flags.soak_minutes,
+                 "Minutes of rank and reward; prints memory over time");
+  app.add_option("--run-in", flags.run_in_minutes, "Minutes before the soak, to fill the caches")
       ->capture_default_str();
   app.add_flag("--json", flags.json, "One JSON object");
   CLI11_PARSE(app, argc, argv);

@@ -16,6 +16,12 @@ using namespace codband;
 
 constexpr std::size_t kDim = 2;
 
+// One for all inputs, as a server's thread has.
+server::JsonParser& Parser() {
+  static server::JsonParser parser;
+  return parser;
+}
+
 void ExpectReason(const Status& status) {
   if (status.code() != StatusCode::kInvalidArgument || status.message().empty()) std::abort();
 }
@@ -26,7 +32,7 @@ void ExpectNumbers(const std::vector<double>& features) {
 }
 
 void Rank(std::string_view body) {
-  const auto request = server::ParseRank(body, kDim);
+  const auto request = server::ParseRank(Parser(), body, kDim);
   if (!request.ok()) return ExpectReason(request.status());
   if (request.value().user.empty()) std::abort();
   for (const engine::Candidate& candidate : request.value().candidates) {
@@ -36,13 +42,13 @@ void Rank(std::string_view body) {
 }
 
 void Reward(std::string_view body) {
-  const auto value = server::ParseReward(body);
+  const auto value = server::ParseReward(Parser(), body);
   if (!value.ok()) return ExpectReason(value.status());
   if (!std::isfinite(value.value())) std::abort();
 }
 
 void OneItem(std::string_view body, std::string_view id) {
-  const auto item = server::ParseItem(body, kDim, id);
+  const auto item = server::ParseItem(Parser(), body, kDim, id);
   if (!item.ok()) return ExpectReason(item.status());
   if (item.value().id.empty() || (!id.empty() && item.value().id != id)) std::abort();
   ExpectNumbers(item.value().features);
@@ -50,7 +56,7 @@ void OneItem(std::string_view body, std::string_view id) {
 
 // In pieces of a few bytes.
 void ManyItems(std::string_view body) {
-  server::ItemImport import(kDim, 4096);
+  server::ItemImport import(Parser(), kDim, 4096);
   Status status;
   for (std::size_t i = 0; i < body.size() && status.ok(); i += 7) {
     status = import.Feed(body.substr(i, 7));
@@ -61,7 +67,7 @@ void ManyItems(std::string_view body) {
 }
 
 void Backup(std::string_view body) {
-  const auto directory = server::ParseBackup(body);
+  const auto directory = server::ParseBackup(Parser(), body);
   if (!directory.ok()) return ExpectReason(directory.status());
   if (!directory.value().is_absolute()) std::abort();
 }

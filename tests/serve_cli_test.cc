@@ -176,7 +176,7 @@ TEST_F(ServeCliTest, BadInputIsRefusedWithExitCodeTwo) {
       {"serve " + data + " --listen 0.0.0.0:0", "put one into the environment variable"},
       {"serve " + data + " --set memory.users", "expected section.key=value"},
       {"serve " + data + " --set memory.user=1", "did you mean memory.users?"},
-      {"serve " + data + " --set policy.spec=oracle-greedy", "yardstick"},
+      {"serve " + data + " --set policy.spec=oracle-greedy", "needs the true parameters"},
       {"backup --data " + Path("x"), "--out is required"},
       {"backup --data " + Path("x") + " --out " + Path("y"), "there is no data"},
       {"backup --data " + Path("x") + " --out " + directory_, "exists, expected the name of a new"},
@@ -244,7 +244,7 @@ TEST_F(ServeCliTest, AnotherNumberOfFeaturesIsRefused) {
   }
   const Outcome outcome = Run("serve " + Arguments("--set features.dimension=5"));
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  EXPECT_NE(outcome.err.find("0 takes what the directory has"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("0 takes that of the directory"), std::string::npos) << outcome.err;
 }
 
 TEST_F(ServeCliTest, BackupRestoreExportAndDoctorAgree) {
@@ -330,7 +330,7 @@ TEST_F(ServeCliTest, AKilledServerLosesNothingAndLeavesNoLock) {
   }
   const Outcome doctor = Run("doctor --data " + Path("data"));
   EXPECT_EQ(doctor.exit_code, 0) << doctor.out;
-  EXPECT_NE(doctor.out.find("did not stop in order"), std::string::npos) << doctor.out;
+  EXPECT_NE(doctor.out.find("did not shut down cleanly"), std::string::npos) << doctor.out;
   EXPECT_EQ(Exported(Path("data")), before);
   const Outcome backup = Run("backup --data " + Path("data") + " --out " + Path("copy"));
   EXPECT_EQ(backup.exit_code, 0) << backup.err;

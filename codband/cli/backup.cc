@@ -1,4 +1,4 @@
-// codband backup: a copy of the data of this moment.
+// codband backup: a snapshot of a data directory.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,10 +16,10 @@ struct BackupFlags {
 
 constexpr std::string_view kFooter = R"(
 Works whether a server is running on the data or not. A running server makes the copy itself, of one
-moment and without stopping; if it asks for an API key, put it into the environment variable
-CODBAND_API_KEY. The copy is made on the server's machine.
+moment, while it goes on serving; if it requires an API key, put the key into the environment
+variable CODBAND_API_KEY. The copy is made on the server's machine.
 
-The copy is a data directory: 'codband doctor --data COPY' checks it, 'codband restore' brings it back.
+The copy is a data directory: 'codband doctor --data COPY' checks it, 'codband restore' restores it.
 
 Examples:
   codband backup --data /var/lib/codband --out /backups/codband-2026-07-29
@@ -37,10 +37,10 @@ Status RunBackup(const BackupFlags& flags) {
 
 void AddBackupCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<BackupFlags>();
-  const Command command(app, "backup", "Copy a server's data, running or not", kFooter);
+  const Command command(app, "backup", "Copy a data directory, with a server running on it or not",
+                        kFooter);
   command.Option("--data", flags->data, "DIR", "The data directory", Command::kRequired);
-  command.Option("--out", flags->out, "DIR2", "Where the copy goes: a new directory",
-                 Command::kRequired);
+  command.Option("--out", flags->out, "DIR2", "The copy: a new directory", Command::kRequired);
   command.Run(status, [flags] { return RunBackup(*flags); });
 }
 

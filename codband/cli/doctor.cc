@@ -11,11 +11,11 @@ namespace codband::cli {
 namespace {
 
 constexpr std::string_view kFooter = R"(
-Reads everything and changes nothing; a server may run on the directory meanwhile. Checks that the
-store opens, that all checksums match, that every record can be read, and that the models add up to
-their users.
+Reads everything and changes nothing; a server may be running on the directory. Checks that the store
+opens, that all checksums match, that every record can be read, and that the models add up to their
+users.
 
-Exit code: 0 sound, 1 not sound, 2 no data there.
+Exit code: 0 sound, 1 not sound, 2 no data directory.
 
 Example:
   codband doctor --data /var/lib/codband)";

@@ -19,8 +19,8 @@
 namespace codband::server {
 
 // An engine in memory that learns nothing, for tests of the server: rankings are by position, with
-// numbers of full length. Like the real one it completes calls from a thread of its own, many at a
-// time. Some ids make it misbehave: see Rank.
+// numbers of full precision. Like the real one it completes calls on a thread of its own, many at a
+// time. Some ids make it fail: see Rank and PutItems.
 class FakeEngine final : public engine::Engine {
  public:
   static constexpr std::size_t kDim = 4;
@@ -35,7 +35,7 @@ class FakeEngine final : public engine::Engine {
     thread_.join();
   }
 
-  // Calls are held back until Release.
+  // No call completes until Release.
   void Hold() {
     const std::lock_guard lock(mutex_);
     held_ = true;
@@ -47,7 +47,7 @@ class FakeEngine final : public engine::Engine {
     }
     wake_.notify_all();
   }
-  // Waits until so many calls are waiting for their completion.
+  // Waits until `count` calls are waiting for their completion.
   void AwaitWaiting(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return completions_.size() >= count; });
@@ -108,8 +108,12 @@ class FakeEngine final : public engine::Engine {
         event_id == "unknown" ? Status::NotFound("there is no such event") : Status();
     Later([status, done = std::move(done)] { done(status); });
   }
+  // An item "throw" makes it throw an exception.
   void PutItems(std::vector<engine::Item> items, Done<Status> done) override {
     ++calls_;
+    for (const engine::Item& item : items) {
+      if (item.id == "throw") throw std::runtime_error("the engine is broken");
+    }
     {
       const std::lock_guard lock(mutex_);
       for (engine::Item& item : items) {

@@ -21,7 +21,7 @@ constexpr std::chrono::hours kBackupTimeout{24};  // as long as the disk takes
 
 std::filesystem::path NotePath(const std::filesystem::path& data) { return data / "server.json"; }
 
-// What a reply other than 2xx says: {"error": {"message": …}}, or its text.
+// The reason in a reply other than 2xx: {"error": {"message": …}}, or its text.
 std::string ErrorText(const HttpReply& reply) {
   const Json json = Json::parse(reply.body, nullptr, false);
   const auto pointer = Json::json_pointer("/error/message");
@@ -45,7 +45,7 @@ Status AskForBackup(const ServerNote& server, const std::filesystem::path& out) 
   if (status / 100 == 2) return {};
   const std::string text = fmt::format(
       "the server at {} refused ({}): {}{}", server.url, status, ErrorText(reply.value()),
-      status == 401 ? "; its key goes into the environment variable CODBAND_API_KEY" : "");
+      status == 401 ? "; put its key into the environment variable CODBAND_API_KEY" : "");
   return status / 100 == 4 ? Status::InvalidArgument(text) : Status::IoError(text);
 }
 
@@ -91,17 +91,16 @@ Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path&
     case StatusCode::kUnavailable: {
       const auto note = ReadServerNote(data);
       message += note ? fmt::format("; a server has it: {} (process {})", note->url, note->pid)
-                      : "; one process at a time can use a data directory";
+                      : "; only one process at a time can use a data directory";
       break;
     }
     case StatusCode::kCorruption:
       message += fmt::format(
-          "; 'codband doctor --data {}' tells more, 'codband restore' brings a "
-          "backup back",
+          "; 'codband doctor --data {}' tells more, 'codband restore' restores a backup",
           data.string());
       break;
     case StatusCode::kNotFound:
-      message += "; 'codband serve --data DIR' makes a data directory";
+      message += "; 'codband serve --data DIR' creates a data directory";
       break;
     default:
       break;
@@ -132,13 +131,14 @@ Result<std::string> BackUpData(const std::filesystem::path& data,
   std::error_code error;
   const std::filesystem::path target = std::filesystem::absolute(out, error);
   if (error || out.empty()) {
-    return Status::InvalidArgument(fmt::format("'{}' is no name for a directory", out.string()));
+    return Status::InvalidArgument(
+        fmt::format("'{}' is not the name of a directory", out.string()));
   }
   if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) {
     return Status::InvalidArgument(
         fmt::format("{} exists, expected the name of a new directory", target.string()));
   }
-  // The lock of the store knows whether a server runs; a note may be left over from a crash.
+  // The lock of the store tells whether a server runs; the note may be left over from a crash.
   auto store = OpenDataStore(data, {.create = false});
   if (store.ok()) {
     CODBAND_RETURN_IF_ERROR(store.value()->Backup(target));

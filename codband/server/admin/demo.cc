@@ -14,8 +14,8 @@ namespace codband::server {
 namespace {
 
 constexpr std::size_t kArtists = 300;
-constexpr std::size_t kOffer = 20;   // artists on offer at a visit
-constexpr std::size_t kBatch = 256;  // visits at a time during the burst
+constexpr std::size_t kOffer = 20;   // candidates of a visit
+constexpr std::size_t kBatch = 256;  // concurrent visits during the burst
 
 constexpr std::array<std::string_view, 12> kGenres = {"rock",    "jazz",      "folk",    "techno",
                                                       "hip-hop", "classical", "country", "soul",
@@ -34,9 +34,9 @@ constexpr std::array<std::string_view, 25> kNames = {
     "jonas", "kira", "leo",   "mara",   "nils", "olga",  "pablo", "quinn", "rosa",
     "sven",  "tara", "umar",  "vera",   "wim",  "xenia", "yuki"};
 
-// What a taste adds to the chance of a play. Everybody else's music is left mostly alone.
+// What a taste adds to the probability of a play, which is small otherwise.
 struct Taste {
-  std::array<std::string_view, 3> genres;  // loved most first
+  std::array<std::string_view, 3> genres;  // favourite first
   std::string_view mood;
   std::string_view decade;
 };
@@ -52,7 +52,7 @@ constexpr std::array<Taste, 8> kTastes = {{
 }};
 constexpr std::array<double, 3> kGenreWorth = {0.6, 0.35, 0.2};
 
-// Who the draws are for.
+// Keys of the random streams.
 enum Purpose : std::uint64_t { kWorld = 1, kVisit = 2, kPlay = 3 };
 
 std::string Feature(std::string_view kind, std::string_view value) {
@@ -80,7 +80,7 @@ engine::Item MakeArtist(std::size_t number, std::size_t dim, RandomStream& rando
   }
   item.named.push_back({Feature("mood", mood), 0.5});
   item.named.push_back({Feature("decade", decade), 0.5});
-  // To hundredths, as people write it.
+  // Rounded to hundredths, as people write it.
   item.named.push_back({"energy", static_cast<double>(random.Below(101)) / 100});
   item.tags.emplace_back(mood);
   item.tags.emplace_back(decade);
@@ -98,7 +98,7 @@ DemoWorld::DemoWorld(std::size_t dim, const DemoOptions& options) : options_(opt
   random.Shuffle(std::span(numbers));
   for (const std::size_t number : numbers) items_.push_back(MakeArtist(number, dim, random));
   for (std::size_t u = 0; u < options.users; ++u) {
-    // Some tastes are commoner than others.
+    // Some tastes are more common than others.
     const std::size_t taste = std::min(random.Below(kTastes.size()), random.Below(kTastes.size()));
     users_.push_back(
         {.name = fmt::format("{}-{}", kNames[u % kNames.size()], u / kNames.size() + 1),
@@ -173,7 +173,7 @@ bool Demo::warm() const {
 }
 
 void Demo::Run() {
-  // A directory that has seen a demo before has something to show already.
+  // A directory with users has something to show already.
   const std::size_t burst = engine_.Stats().users > 0 ? 0 : options_.burst;
   const auto stopped = [this] {
     const std::scoped_lock lock(mutex_);
@@ -195,8 +195,8 @@ void Demo::Run() {
   }
 }
 
-// All at once, so that they share the wait for the disk; then all rewards. A visit that the engine
-// turns away is skipped, as a person would go on listening to something else.
+// Ranks all visits at once, so that they share group commits, then sends all rewards. A visit that
+// the engine refuses is skipped.
 void Demo::Play(std::size_t visits) {
   struct Pending {
     DemoWorld::Visit visit;

@@ -18,13 +18,13 @@ struct DemoOptions {
   std::uint64_t seed = 1;
   std::size_t users = 200;
   std::size_t burst = 12'000;      // visits at full speed, so that there is something to see
-  double visits_per_second = 100;  // from then on
-  double chance_of_change = 2e-3;  // that a user has another taste at the next visit
+  double visits_per_second = 100;  // after the burst
+  double chance_of_change = 2e-3;  // per visit, that the user's taste changes
 };
 
 // A small world of music: 300 artists with genres, moods and decades, and listeners with one of
-// eight tastes who change their minds now and then. What a listener does depends on the seed and on
-// what is recommended, not on timing.
+// eight tastes, which change now and then. What a listener does depends on the seed and on what is
+// recommended, not on timing.
 class DemoWorld {
  public:
   DemoWorld(std::size_t dim, const DemoOptions& options);
@@ -32,17 +32,17 @@ class DemoWorld {
   const std::vector<engine::Item>& items() const { return items_; }
   const std::string& user(std::size_t u) const { return users_[u].name; }
 
-  // The next listener who comes by, perhaps with a new taste, and what is on offer.
+  // The next visit: a listener, perhaps with a new taste, and the candidates.
   struct Visit {
     std::uint64_t number = 0;
     std::size_t user = 0;
     std::size_t taste = 0;                // the listener's, at this visit
-    std::vector<std::size_t> offer = {};  // indices of items
+    std::vector<std::size_t> offer = {};  // indices of the candidates
   };
   Visit Next();
-  // 1 if the listener of the visit plays the artist, else 0.
+  // 1 if the listener plays the artist, else 0.
   double Reward(const Visit& visit, const std::string& item) const;
-  // The chance of that.
+  // The probability of a play.
   double PlayChance(std::size_t taste, std::size_t item) const;
 
  private:
@@ -57,7 +57,7 @@ class DemoWorld {
   std::uint64_t next_visit_ = 0;
 };
 
-// Plays the world against an engine from a thread of its own, until it is destroyed.
+// Plays the world against an engine on a thread of its own, until it is destroyed.
 class Demo {
  public:
   // Puts the catalogue into the engine, which outlives the demo, and starts.
@@ -78,7 +78,7 @@ class Demo {
   engine::Engine& engine_;
   const DemoOptions options_;
   DemoWorld world_;
-  std::string run_;  // part of event ids: no two runs on the same data share one
+  std::string run_;  // prefix of event ids, different for every run on the same data
   mutable std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;

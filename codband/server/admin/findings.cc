@@ -25,9 +25,9 @@ struct TableName {
 constexpr TableName kTables[] = {
     {store::Table::kItems, "catalogue", "items"},
     {store::Table::kUsers, "users", "users as of the checkpoint"},
-    {store::Table::kPeople, "histories", "names and histories of users"},
-    {store::Table::kPending, "decisions", "decisions, waiting or settled lately"},
-    {store::Table::kDeadlines, "deadlines", "ends of waits"},
+    {store::Table::kPeople, "histories", "ids and histories of users"},
+    {store::Table::kPending, "decisions", "decisions, pending or recently settled"},
+    {store::Table::kDeadlines, "deadlines", "ends of waits for a reward"},
 };
 
 std::string Count(std::uint64_t number) { return GroupThousands(number); }
@@ -41,7 +41,7 @@ std::string Time(std::int64_t ms) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(ms / 1000)));
 }
 
-// What can be said of a part, or what is wrong with it.
+// What a part contains, or what is wrong with it.
 Finding Look(const char* part, const Result<std::string>& result) {
   return {.part = part,
           .sound = result.ok(),
@@ -53,7 +53,7 @@ Result<std::string> LookAtIdentity(const store::Store& store) {
   CODBAND_RETURN_IF_ERROR(store.Get(store::Table::kMeta, engine::Identity::kKey, bytes));
   const auto identity = engine::Identity::Decode(bytes);
   if (!identity.ok()) return identity.status();
-  return fmt::format("format {}, {} features, made {} by codband {}", engine::kDataFormatVersion,
+  return fmt::format("format {}, {} features, created {} by codband {}", engine::kDataFormatVersion,
                      identity.value().dim, Time(identity.value().created_ms),
                      identity.value().version);
 }
@@ -67,7 +67,7 @@ Result<std::string> LookAtCheckpoint(const store::Store& store, std::uint64_t& s
   if (!checkpoint.ok()) return checkpoint.status();
   sequence = checkpoint.value().sequence;
   const std::string& spec = checkpoint.value().spec;
-  return fmt::format("policy {}, up to entry {} of the log, {} users, {} changes detected",
+  return fmt::format("policy {}, up to log entry {}, {} users, {} changes detected",
                      spec.substr(0, spec.find(':')), Count(sequence),
                      Count(checkpoint.value().users), Count(checkpoint.value().changes));
 }
@@ -113,7 +113,7 @@ Result<std::string> LookAtModels(const std::filesystem::path& data) {
     return fmt::format("{} models add up to their {} users", Count(stats.models),
                        Count(stats.users));
   } catch (const std::exception& error) {
-    // What was read back broke an invariant: it is the data that is not sound.
+    // What was read back broke an invariant: the data is not sound.
     return Status::Corruption(error.what());
   }
 }
@@ -123,7 +123,7 @@ std::string ServerText(const std::filesystem::path& data) {
     return fmt::format("runs at {} (process {})", server->url, server->pid);
   }
   if (const auto note = ReadServerNote(data)) {
-    return fmt::format("none answers; one at {} did not stop in order", note->url);
+    return fmt::format("none answers; one at {} did not shut down cleanly", note->url);
   }
   return "none runs on it";
 }

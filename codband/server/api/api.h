@@ -1,73 +1,96 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "codband/engine/engine.h"
-#include "codband/server/api/item_import.h"
-#include "codband/server/http/http_error.h"
-#include "codband/server/http/reply.h"
-#include "codband/server/http/router.h"
+#include "codband/server/api/json_value.h"
 #include "codband/server/http/server.h"
-#include "codband/server/http/worker.h"
+#include "codband/server/http/service.h"
 
 namespace codband::server {
 
-void SetError(Reply& reply, const HttpError& error);
+class DecisionLog;
 
-// Answers requests: body in, engine, body out. One for all workers; its functions may be called
-// from each of them at once.
-class Api {
+struct ApiOptions {
+  std::string mode = {};                      // of the engine, shown on the page: "online"
+  const DecisionLog* decision_log = nullptr;  // for the metrics; outlives the API
+};
+
+// The HTTP API of an engine: JSON in, a call of the engine, JSON out. docs/http_api.md describes
+// it; the table in routes.cc lists every route with its handler.
+class Api final : public Service {
  public:
-  // `metrics` renders /metrics, `facts` tells the page when the server started.
-  struct Sources {
-    std::function<std::string()> metrics;
-    std::function<ServerFacts()> facts;
-  };
-  Api(engine::Engine& engine, const ServerOptions& options, Sources sources);
-  // Waits for what runs on its own threads.
-  ~Api() { Stop(); }
-  void Stop();
+  // The engine outlives the API. `max_line_bytes` bounds one line of a bulk import.
+  Api(engine::Engine& engine, std::size_t max_line_bytes, ApiOptions options = {});
+  ~Api() override { Stop(); }
 
-  engine::Engine& engine() { return engine_; }
+  // Every route. Static: tests hold the documents to it.
+  static std::span<const Route> Routes();
 
-  // Whether the key opens the route.
-  bool Authorised(const RouteMatch& match, std::string_view key) const;
-
-  // Any route but the import. Throws nothing; fills in the reply.
-  Awaitable<void> Handle(Worker& worker, const RouteMatch& match, std::string_view body,
-                         Reply& reply);
-
-  // Puts the items that `import` has ready into the catalogue.
-  Awaitable<Status> PutReady(Worker& worker, ItemImport& import);
+  const Router& router() const override;
+  void Start(std::size_t workers) override;
+  void Stop() override;
+  Awaitable<void> Handle(Call& call) override;
+  std::unique_ptr<BodyStream> OpenStream(const Call& call,
+                                         std::optional<std::uint64_t> announced_bytes) override;
+  void SetError(Reply& reply, const HttpError& error) const override;
 
  private:
-  Awaitable<void> Dispatch(Worker& worker, const RouteMatch& match, std::string_view body,
-                           Reply& reply);
-  Awaitable<void> Rank(Worker& worker, const RouteMatch& match, std::string_view body,
-                       Reply& reply);
-  Awaitable<void> Reward(Worker& worker, const RouteMatch& match, std::string_view body,
-                         Reply& reply);
-  Awaitable<void> ChangeById(Worker& worker, const RouteMatch& match, std::string_view body,
-                             Reply& reply);
-  Awaitable<void> Models(Worker& worker, const RouteMatch& match, Reply& reply);
-  Awaitable<void> Backup(Worker& worker, std::string_view body, Reply& reply);
-  Awaitable<void> Page(Worker& worker, Reply& reply);
-  void Read(const RouteMatch& match, Reply& reply);
-  void Ready(Reply& reply);
-  void Changes(const RouteMatch& match, Reply& reply);
+  // A row of the table has one of the two, as the body of its route is streamed or not.
+  using Handler = Awaitable<void> (Api::*)(Call& call);
+  using StreamOpener = std::unique_ptr<BodyStream> (Api::*)(const Call& call,
+                                                            std::optional<std::uint64_t> bytes);
+  struct Row {
+    Route route;
+    Handler handler = nullptr;
+    StreamOpener open_stream = nullptr;
+  };
+  static std::span<const Row> Table();
+
+  Awaitable<void> Rank(Call& call);
+  Awaitable<void> Reward(Call& call);
+  Awaitable<void> Activate(Call& call);
+  std::unique_ptr<BodyStream> ImportItems(const Call& call,
+                                          std::optional<std::uint64_t> announced_bytes);
+  Awaitable<void> PutItem(Call& call);
+  Awaitable<void> GetItem(Call& call);
+  Awaitable<void> DeleteItem(Call& call);
+  Awaitable<void> GetUser(Call& call);
+  Awaitable<void> ForgetUser(Call& call);
+  Awaitable<void> ListModels(Call& call);
+  Awaitable<void> GetModel(Call& call);
+  Awaitable<void> ListChanges(Call& call);
+  Awaitable<void> Backup(Call& call);
+  Awaitable<void> Live(Call& call);
+  Awaitable<void> Ready(Call& call);
+  Awaitable<void> Metrics(Call& call);
+  Awaitable<void> OpenApi(Call& call);
+  Awaitable<void> Page(Call& call);
+
+  // A change of what the path's id names: 204 once it is durable.
+  using EngineChange = void (engine::Engine::*)(std::string id, engine::Engine::Done<Status> done);
+  Awaitable<void> ChangeById(Call& call, EngineChange change);
+
+  // The parser of the call's thread. What it parses lives until its next use.
+  JsonParser& ParserOf(const Call& call) { return parsers_[call.worker.index()]; }
 
   engine::Engine& engine_;
-  std::string api_key_;
-  std::string mode_;
-  Sources sources_;
-  // Reports look at every item for every model, and backups copy files: both take longer than a
-  // connection's thread may be held up.
-  asio::thread_pool reports_{1};
-  asio::thread_pool backups_{1};
+  const std::size_t max_line_bytes_;
+  const ApiOptions options_;
+  std::vector<JsonParser> parsers_;  // one for each worker
+  // Reports score every item for every model and backups copy files: both would block a worker's
+  // connections for too long.
+  boost::asio::thread_pool reports_{1};
+  boost::asio::thread_pool backups_{1};
 };
+
+// A server for the API of the engine, which outlives it.
+Result<std::unique_ptr<Server>> StartServer(engine::Engine& engine, const ServerOptions& options,
+                                            ApiOptions api_options = {});
 
 }  // namespace codband::server

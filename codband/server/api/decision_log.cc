@@ -49,7 +49,7 @@ struct FileName {
   }
 };
 
-// The log's files in the directory, oldest first. Others are none of our business.
+// The log's files in the directory, oldest first; other files are ignored.
 std::vector<FileName> LogFiles(const std::filesystem::path& directory) {
   std::vector<FileName> names;
   std::error_code error;
@@ -72,7 +72,7 @@ std::vector<FileName> LogFiles(const std::filesystem::path& directory) {
   return names;
 }
 
-// The files alone: which one is open, how full it is, which are removed. Used by one thread.
+// The files: which one is open, its size, which are removed. Used by one thread.
 class RotatingFile {
  public:
   explicit RotatingFile(const DecisionLogOptions& options) : options_(options) {}
@@ -82,12 +82,12 @@ class RotatingFile {
   RotatingFile(const RotatingFile&) = delete;
   RotatingFile& operator=(const RotatingFile&) = delete;
 
-  // Whether `bytes` more belong into a new file.
+  // Whether `bytes` more need a new file.
   bool Full(std::size_t bytes) const {
     return size_ > 0 && size_ + bytes > options_.max_file_bytes;
   }
 
-  // All of the lines or none: what a failed write left behind is cut off again.
+  // All of the lines or none: what a failed write has left is truncated.
   Status Write(std::string_view lines) {
     if (fd_ < 0) CODBAND_RETURN_IF_ERROR(Begin());
     std::uint64_t size = size_;
@@ -129,7 +129,7 @@ class RotatingFile {
   Status Begin() {
     std::vector<FileName> files = LogFiles(options_.directory);
     FileName name{.second = (options_.now_ms ? options_.now_ms() : UnixMillis()) / 1000};
-    // After all that are there, also when the clock was set back: the first by name goes first.
+    // After all existing files, even if the clock was set back: names must sort by age.
     if (!files.empty() && name <= files.back()) name = files.back().Next();
     path_ = options_.directory / name.ToString();
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
@@ -138,7 +138,7 @@ class RotatingFile {
     files.push_back(name);
     const std::size_t keep = options_.max_files == 0 ? files.size() : options_.max_files;
     for (std::size_t i = 0; i + keep < files.size(); ++i) {
-      // A file that cannot be removed is tried again at the next rotation.
+      // If this fails, the next rotation tries again.
       ::unlink((options_.directory / files[i].ToString()).c_str());
     }
     return {};
@@ -256,12 +256,12 @@ class ThreadedDecisionLog final : public DecisionLog {
 
   const DecisionLogOptions options_;
   mutable std::mutex mutex_;
-  std::condition_variable work_;  // something to write, or the end
+  std::condition_variable work_;  // there is something to write, or Stop was called
   std::condition_variable room_;
   std::deque<engine::FinishedDecision> queue_;
   bool stopping_ = false;
   DecisionLogStats stats_;
-  RotatingFile file_;  // of the writer alone
+  RotatingFile file_;  // used by the writer only
   std::mutex join_mutex_;
   std::thread writer_;  // the last member: it uses all others
 };

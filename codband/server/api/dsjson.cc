@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bytes that are no UTF-8 become the replacement character: a line is always valid JSON.
+// Invalid UTF-8 becomes the replacement character: a line is always valid JSON.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -31,8 +31,8 @@ Json ObjectForVw(const Json& object) {
   return out;
 }
 
-// VW reads lists of numbers and of objects. Of others it wants one feature an element: ["a", "b"]
-// becomes {"a": true, "b": true}, anything else goes by its index.
+// VW reads arrays of numbers and of objects. In others every element becomes a feature: ["a", "b"]
+// becomes {"a": true, "b": true}, other elements are named by their index.
 Json ArrayForVw(const Json& array) {
   const bool plain = std::ranges::all_of(array, [](const Json& element) {
     return element.is_number() || element.is_null() || element.is_object();
@@ -63,7 +63,7 @@ std::string Context(const std::string& text) {
   return Dump({{"text", json.is_string() ? json.get<std::string>() : text}});
 }
 
-// The chosen action first, then by falling probability; of equal ones the first offered.
+// The chosen action first, then by decreasing probability; ties in the order of the candidates.
 std::vector<std::size_t> ServiceOrder(const engine::FinishedDecision& decision) {
   std::vector<std::size_t> order(decision.candidates.size());
   std::iota(order.begin(), order.end(), 0);
@@ -83,7 +83,7 @@ std::string ToDsJson(const engine::FinishedDecision& decision) {
     fmt::format_to(out, fmt::runtime(format), values...);
   };
   const double chance = decision.candidates.at(decision.chosen).probability;
-  // 0 - x, not -x: there is no need for a cost of -0.
+  // 0 - x, not -x, which would be -0 for a reward of 0.
   const double cost = 0 - decision.reward;
   add(R"({{"_label_cost":{},"_label_probability":{},"_label_Action":{},"_labelIndex":{})", cost,
       chance, decision.chosen + 1, decision.chosen);

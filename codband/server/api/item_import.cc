@@ -40,7 +40,7 @@ Status ItemImport::Finish() {
 Status ItemImport::ReadLine(std::string_view line) {
   ++line_;
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
-  Result<engine::Item> item = ParseItem(line, dim_);
+  Result<engine::Item> item = ParseItem(parser_, line, dim_);
   if (!item.ok()) return item.status();
   items_.push_back(std::move(item).value());
   return {};

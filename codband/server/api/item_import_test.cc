@@ -13,7 +13,8 @@ const std::string kLines =
     "{\"id\":\"c\",\"features\":[3,4],\"tags\":[\"t\"]}";
 
 TEST(ItemImportTest, PiecesOfAnySizeGiveTheSameItems) {
-  ItemImport whole(2, 1000);
+  JsonParser parser;
+  ItemImport whole(parser, 2, 1000);
   ASSERT_TRUE(whole.Feed(kLines).ok());
   ASSERT_TRUE(whole.Finish().ok());
   const std::vector<engine::Item> expected = whole.Take();
@@ -22,7 +23,7 @@ TEST(ItemImportTest, PiecesOfAnySizeGiveTheSameItems) {
   EXPECT_EQ(whole.line(), 5u);
   EXPECT_EQ(whole.bytes(), kLines.size());
   for (std::size_t size = 1; size < kLines.size(); ++size) {
-    ItemImport import(2, 1000);
+    ItemImport import(parser, 2, 1000);
     for (std::size_t i = 0; i < kLines.size(); i += size) {
       ASSERT_TRUE(import.Feed(std::string_view(kLines).substr(i, size)).ok());
     }
@@ -32,21 +33,24 @@ TEST(ItemImportTest, PiecesOfAnySizeGiveTheSameItems) {
 }
 
 TEST(ItemImportTest, AnErrorSaysWhichLine) {
-  ItemImport import(2, 1000);
+  JsonParser parser;
+  ItemImport import(parser, 2, 1000);
   const Status status = import.Feed("{\"id\":\"a\",\"features\":[1,2]}\n\n{\"id\":\"b\"}\n");
   EXPECT_EQ(status.message(), "features: is missing");
   EXPECT_EQ(import.line(), 3u);
 }
 
 TEST(ItemImportTest, ALastLineWithoutABreakCounts) {
-  ItemImport import(2, 1000);
+  JsonParser parser;
+  ItemImport import(parser, 2, 1000);
   ASSERT_TRUE(import.Feed("{\"id\":\"a\"").ok());
   EXPECT_FALSE(import.Finish().ok());
   EXPECT_EQ(import.line(), 1u);
 }
 
 TEST(ItemImportTest, AnEndlessLineIsRefusedEarly) {
-  ItemImport import(2, 100);
+  JsonParser parser;
+  ItemImport import(parser, 2, 100);
   Status status;
   std::size_t fed = 0;
   while (status.ok() && fed < 1000) {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Follows a text to its first fault and remembers the way.
+// Follows a text to its first fault and keeps the path to it.
 class FaultFinder final : public nlohmann::json_sax<json> {
  public:
   explicit FaultFinder(std::size_t max_depth) : max_depth_(max_depth) {}
@@ -33,7 +33,7 @@ class FaultFinder final : public nlohmann::json_sax<json> {
   bool binary(binary_t& /*value*/) override { return Value(); }
   bool start_object(std::size_t /*size*/) override { return Open(false); }
   bool key(string_t& name) override {
-    way_.back().key = name;
+    path_.back().key = name;
     return true;
   }
   bool end_object() override { return Close(); }
@@ -42,8 +42,8 @@ class FaultFinder final : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t position, const std::string& last_token,
                    const nlohmann::detail::exception& error) override {
-    // An array's next element is the one at fault.
-    if (!way_.empty() && way_.back().array) ++way_.back().index;
+    // In an array the element after the last complete one is at fault.
+    if (!path_.empty() && path_.back().array) ++path_.back().index;
     if (error.id == 406) return Fail(fmt::format("is {}, not a finite number", Short(last_token)));
     std::string_view reason = error.what();
     reason.remove_prefix(std::min(reason.size(), reason.find("] ") + 2));
@@ -63,7 +63,7 @@ class FaultFinder final : public nlohmann::json_sax<json> {
   }
 
   void BeginValue() {
-    if (!way_.empty() && way_.back().array) ++way_.back().index;
+    if (!path_.empty() && path_.back().array) ++path_.back().index;
   }
   bool Value() {
     BeginValue();
@@ -71,19 +71,19 @@ class FaultFinder final : public nlohmann::json_sax<json> {
   }
   bool Open(bool array) {
     BeginValue();
-    if (way_.size() >= max_depth_) {
+    if (path_.size() >= max_depth_) {
       return Fail(fmt::format("is nested deeper than {} levels", max_depth_));
     }
-    way_.push_back({.array = array});
+    path_.push_back({.array = array});
     return true;
   }
   bool Close() {
-    way_.pop_back();
+    path_.pop_back();
     return true;
   }
   bool Fail(std::string_view reason) {
     std::string field;
-    for (const Step& step : way_) {
+    for (const Step& step : path_) {
       if (step.array) {
         field += fmt::format("[{}]", std::max<std::int64_t>(step.index, 0));
       } else if (!step.key.empty()) {
@@ -97,7 +97,7 @@ class FaultFinder final : public nlohmann::json_sax<json> {
   }
 
   std::size_t max_depth_;
-  std::vector<Step> way_;
+  std::vector<Step> path_;
   std::string fault_;
 };
 

@@ -53,7 +53,7 @@ std::optional<std::string_view> RepeatedName(dom::object object) {
   return *twice;
 }
 
-// Refuses an object, however deep, that has a name twice.
+// Refuses an object that has a name twice, at any depth.
 Status CheckNamesDiffer(dom::element value, const Place& place) {
   if (value.type() == element_type::ARRAY) {
     std::size_t index = 0;
@@ -84,7 +84,7 @@ std::string Place::Text() const {
   std::string text = parent->Text();
   if (key.empty()) return text + fmt::format("[{}]", index);
   if (!text.empty()) text += '.';
-  constexpr std::size_t kLongest = 200;  // a refusal need not repeat a whole body
+  constexpr std::size_t kLongest = 200;  // an error need not repeat a whole body
   return text.append(key.substr(0, kLongest));
 }
 
@@ -110,17 +110,16 @@ std::optional<double> AsNumber(dom::element value) {
   }
 }
 
-Result<dom::object> ParseObject(std::string_view body) {
-  static thread_local dom::parser parser;
+Result<dom::object> JsonParser::ParseObject(std::string_view body) {
   const Place root;
   if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return Refuse(root, "is empty, expected a JSON object");
   }
   simdjson::error_code error = simdjson::SUCCESS;
-  if (parser.max_depth() != kMaxJsonDepth) error = parser.allocate(body.size(), kMaxJsonDepth);
+  if (parser_.max_depth() != kMaxJsonDepth) error = parser_.allocate(body.size(), kMaxJsonDepth);
   dom::element value;
   if (error == simdjson::SUCCESS) {
-    error = parser.parse(body.data(), body.size(), true).get(value);
+    error = parser_.parse(body.data(), body.size(), true).get(value);
   }
   if (error != simdjson::SUCCESS) {
     std::string fault = DescribeJsonFault(body, kMaxJsonDepth);
@@ -138,7 +137,7 @@ Result<dom::object> ParseObject(std::string_view body) {
 }
 
 Status Unknown(const Place& place, std::string_view key, std::span<const std::string_view> known) {
-  const std::string reason = fmt::format("is not known here; known: {}", fmt::join(known, ", "));
+  const std::string reason = fmt::format("is unknown, expected one of {}", fmt::join(known, ", "));
   if (key.empty()) return Refuse(place, "the empty name " + reason);
   return Refuse({.parent = &place, .key = key}, reason);
 }

@@ -13,11 +13,11 @@
 
 namespace codband::server {
 
-// Reading one value of a request's JSON: the parts that request_json.cc is made of.
+// Reading the values of a JSON body: the building blocks of request_json.cc.
 
 namespace dom = simdjson::dom;
 
-// Where a value stands in the body; a chain on the stack that becomes text only in a refusal.
+// The path of a value in the body: a linked list on the stack that becomes text only in an error.
 struct Place {
   const Place* parent = nullptr;
   std::string_view key = {};
@@ -26,18 +26,25 @@ struct Place {
   std::string Text() const;  // "actions[3].features", "" for the body itself
 };
 
-// kInvalidArgument "place: reason".
+// Errors are kInvalidArgument "place: reason".
 Status Refuse(const Place& place, std::string_view reason);
-// The reason is what the value is, and what was expected.
+// The reason says what the value is and what was expected.
 Status Expected(const Place& place, dom::element value, std::string_view what);
-// The reason is that the object at `place` may not have the key.
+// The reason says that the object at `place` has no such key, and which it has.
 Status Unknown(const Place& place, std::string_view key, std::span<const std::string_view> known);
 
-// The body as an object without repeated names, however deep. What it returns lives until the next
-// call on this thread.
-Result<dom::object> ParseObject(std::string_view body);
+// A parser that reuses its buffers. Not thread-safe: one per thread.
+class JsonParser {
+ public:
+  // The body as an object in which no name is repeated, at any depth. The object refers to the
+  // parser's buffers: it is valid until the next call, or until the parser is destroyed.
+  Result<dom::object> ParseObject(std::string_view body);
 
-// A finite number; none if the value is anything else.
+ private:
+  dom::parser parser_;
+};
+
+// A finite number; nothing if the value is anything else.
 std::optional<double> AsNumber(dom::element value);
 
 // A string of 1 to kMaxIdBytes bytes.

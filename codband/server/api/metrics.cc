@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "codband/base/check.h"
 #include "codband/base/version.h"
 
 namespace codband::server {
@@ -24,7 +25,7 @@ using Labels = std::vector<ClientMetric::Label>;
 
 double ToDouble(std::uint64_t value) { return static_cast<double>(value); }
 
-// Resident memory of this process; 0 if the system does not say.
+// Resident memory of this process; 0 if it is unknown.
 double ResidentBytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;
@@ -45,7 +46,7 @@ class Families {
     ClientMetric& metric = Add(name, help, MetricType::Counter, std::move(labels));
     metric.counter.value = value;
   }
-  // Members of one family follow one another.
+  // Metrics of one family are added one after the other.
   ClientMetric& Add(const char* name, const char* help, MetricType type, Labels labels) {
     if (families_.empty() || families_.back().name != name) {
       families_.push_back({name, help, type, {}});
@@ -64,51 +65,51 @@ class Families {
   std::vector<MetricFamily> families_;
 };
 
-Labels RouteLabels(std::size_t route) {
-  if (route == kRouteCount) return {{"route", "other"}, {"method", "other"}};
-  return {{"route", std::string(Routes()[route].pattern)},
-          {"method", std::string(MethodName(Routes()[route].method))}};
+// The last element counts requests that no route was found for.
+Labels RouteLabels(std::span<const Route> routes, std::size_t route) {
+  if (route == routes.size()) return {{"route", "other"}, {"method", "other"}};
+  return {{"route", std::string(routes[route].pattern)},
+          {"method", std::string(MethodName(routes[route].method))}};
 }
 
-void AddRoutes(Families& out, std::span<const RouteMetrics* const> threads) {
-  std::array<RouteMetrics::PerRoute, kRouteCount + 1> totals{};
-  for (std::size_t route = 0; route <= kRouteCount; ++route) {
-    for (const RouteMetrics* thread : threads) {
-      thread->AddTo(static_cast<RouteId>(route), totals[route]);
-    }
-  }
-  for (std::size_t route = 0; route <= kRouteCount; ++route) {
+void AddRoutes(Families& out, const MetricsFacts& facts) {
+  CODBAND_CHECK(facts.totals.size() == facts.routes.size() + 1);
+  const std::size_t none = facts.routes.size();
+  for (std::size_t route = 0; route <= none; ++route) {
     for (std::size_t digit = 1; digit < 6; ++digit) {
-      const std::uint64_t count = totals[route].by_class[digit];
+      const std::uint64_t count = facts.totals[route].by_class[digit];
       // 2xx is always there, so that a rate can start from 0.
-      if (count == 0 && (digit != 2 || route == kRouteCount)) continue;
-      Labels labels = RouteLabels(route);
+      if (count == 0 && (digit != 2 || route == none)) continue;
+      Labels labels = RouteLabels(facts.routes, route);
       labels.push_back({"status", fmt::format("{}xx", digit)});
       out.Counter("codband_http_requests_total", "Requests answered.", ToDouble(count),
                   std::move(labels));
     }
   }
-  for (std::size_t route = 0; route <= kRouteCount; ++route) {
-    ClientMetric& metric = out.Add("codband_http_request_seconds",
-                                   "From the request's last byte to its answer being ready.",
-                                   MetricType::Histogram, RouteLabels(route));
+  for (std::size_t route = 0; route <= none; ++route) {
+    ClientMetric& metric =
+        out.Add("codband_http_request_seconds",
+                "Time from the last byte of a request (of an import: of its header) until the "
+                "reply is ready.",
+                MetricType::Histogram, RouteLabels(facts.routes, route));
+    const RouteMetrics::Totals& totals = facts.totals[route];
     std::uint64_t seen = 0;
-    for (std::size_t i = 0; i < totals[route].buckets.size(); ++i) {
-      seen += totals[route].buckets[i];
+    for (std::size_t i = 0; i < totals.buckets.size(); ++i) {
+      seen += totals.buckets[i];
       const double bound = i < RouteMetrics::kBounds.size()
                                ? RouteMetrics::kBounds[i]
                                : std::numeric_limits<double>::infinity();
       metric.histogram.bucket.push_back({.cumulative_count = seen, .upper_bound = bound});
     }
     metric.histogram.sample_count = seen;
-    metric.histogram.sample_sum = ToDouble(totals[route].nanoseconds) * 1e-9;
+    metric.histogram.sample_sum = ToDouble(totals.nanoseconds) * 1e-9;
   }
 }
 
 void AddEngine(Families& out, const engine::EngineStats& stats) {
   const auto reward = [&](const char* outcome, std::uint64_t count) {
-    out.Counter("codband_rewards_total", "Rewards received, by what became of them.",
-                ToDouble(count), {{"outcome", outcome}});
+    out.Counter("codband_rewards_total", "Rewards received, by outcome.", ToDouble(count),
+                {{"outcome", outcome}});
   };
   out.Counter("codband_ranks_total", "Decisions made.", ToDouble(stats.ranks));
   reward("accepted", stats.rewards_accepted);
@@ -116,91 +117,77 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   reward("late", stats.rewards_late);
   reward("unknown", stats.rewards_unknown);
   out.Counter("codband_rewards_defaulted_total",
-              "Decisions learned with the default reward after the wait.",
+              "Decisions learned with the default reward because none came in time.",
               ToDouble(stats.rewards_defaulted));
-  out.Counter("codband_expired_total", "Decisions whose wait ended without a reward.",
+  out.Counter("codband_expired_total",
+              "Decisions whose wait ended without a reward, defaulted ones included.",
               ToDouble(stats.expired));
   out.Counter("codband_learned_total", "Rewards learned from.", ToDouble(stats.learned));
-  out.Counter("codband_changes_total", "Changes of taste detected.", ToDouble(stats.changes));
-  out.Gauge("codband_changes_last_hour", "Changes of taste detected in the last hour.",
+  out.Counter("codband_changes_total", "Changes detected.", ToDouble(stats.changes));
+  out.Gauge("codband_changes_last_hour", "Changes detected in the last hour.",
             ToDouble(stats.changes_last_hour));
-  out.Gauge("codband_models", "Models that users share.", ToDouble(stats.models));
+  out.Gauge("codband_models", "Models in the shared pool.", ToDouble(stats.models));
   out.Gauge("codband_users", "Users known.", ToDouble(stats.users));
   out.Gauge("codband_users_in_memory", "Users held in memory.", ToDouble(stats.users_in_memory));
-  out.Gauge("codband_items", "Items of the catalogue.", ToDouble(stats.items));
-  out.Gauge("codband_pending_decisions", "Decisions that wait for their reward.",
+  out.Gauge("codband_items", "Items in the catalogue.", ToDouble(stats.items));
+  out.Gauge("codband_pending_decisions", "Decisions waiting for their reward.",
             ToDouble(stats.pending));
   const std::uint64_t lag =
       stats.committed_sequence - std::min(stats.committed_sequence, stats.applied_sequence);
-  out.Gauge("codband_learner_lag_events", "Durable events that are not learned yet.",
+  out.Gauge("codband_learner_lag_events",
+            "Durable log entries (rewards, forgotten users) that are not applied yet.",
             ToDouble(lag));
-  out.Gauge("codband_queue_requests", "Requests that wait to be made durable.",
+  out.Gauge("codband_queue_requests", "Requests waiting for the next group commit.",
             ToDouble(stats.queue));
   out.Gauge("codband_store_disk_bytes", "Size of the data on disk.",
             ToDouble(stats.store.disk_bytes));
   out.Gauge("codband_store_memory_bytes", "Memory of the store: write buffers and caches.",
             ToDouble(stats.store.memory_bytes));
-  out.Gauge("codband_store_up", "1 while the store works, 0 while it is in trouble.",
+  out.Gauge("codband_store_up", "1 while writes succeed, 0 while they fail.",
             stats.last_error.empty() ? 1 : 0);
   out.Counter("codband_checkpoints_total", "Checkpoints written.", ToDouble(stats.checkpoints));
-  out.Gauge("codband_committed_sequence", "Last event that is durable.",
+  out.Gauge("codband_committed_sequence", "Sequence number of the last durable log entry.",
             ToDouble(stats.committed_sequence));
-  out.Gauge("codband_applied_sequence", "Last event that is learned.",
+  out.Gauge("codband_applied_sequence", "Sequence number of the last log entry applied.",
             ToDouble(stats.applied_sequence));
-  out.Gauge("codband_checkpoint_sequence", "Last event that is in a checkpoint.",
+  out.Gauge("codband_checkpoint_sequence", "Sequence number of the last log entry in a checkpoint.",
             ToDouble(stats.checkpoint_sequence));
 }
 
-}  // namespace
-
-void RouteMetrics::Record(RouteId route, int status, std::chrono::nanoseconds latency) {
-  Counts& counts = routes_[static_cast<std::size_t>(route)];
-  counts.by_class[static_cast<std::size_t>(std::clamp(status / 100, 1, 5))].Add(1);
-  const double seconds = std::chrono::duration<double>(latency).count();
-  const auto* const bound = std::lower_bound(kBounds.begin(), kBounds.end(), seconds);
-  counts.buckets[static_cast<std::size_t>(bound - kBounds.begin())].Add(1);
-  counts.nanoseconds.Add(static_cast<std::uint64_t>(latency.count()));
-}
-
-void RouteMetrics::AddTo(RouteId route, PerRoute& total) const {
-  const Counts& counts = routes_[static_cast<std::size_t>(route)];
-  for (std::size_t i = 0; i < total.by_class.size(); ++i) {
-    total.by_class[i] += counts.by_class[i].value();
-  }
-  for (std::size_t i = 0; i < total.buckets.size(); ++i) {
-    total.buckets[i] += counts.buckets[i].value();
-  }
-  total.nanoseconds += counts.nanoseconds.value();
-}
-
-std::string RenderMetrics(std::span<const RouteMetrics* const> threads, const ServerFacts& facts,
-                          const engine::EngineStats& stats) {
-  Families out;
-  AddRoutes(out, threads);
-  AddEngine(out, stats);
-  out.Gauge("codband_connections", "Connections open.", ToDouble(facts.connections));
-  out.Counter("codband_connections_accepted_total", "Connections accepted.",
-              ToDouble(facts.connections_accepted));
+void AddServer(Families& out, const MetricsFacts& facts) {
+  out.Gauge("codband_connections", "Open connections.", ToDouble(facts.server.connections));
+  out.Counter("codband_connections_accepted_total", "Connections accepted, refused ones included.",
+              ToDouble(facts.server.connections_accepted));
   out.Counter("codband_connections_refused_total",
-              "Connections turned away because there were too many.",
-              ToDouble(facts.connections_refused));
+              "Connections refused because server.max_connections were open.",
+              ToDouble(facts.server.connections_refused));
   if (facts.decision_log) {
     const DecisionLogStats& log = *facts.decision_log;
     out.Counter("codband_decision_log_lines_total", "Decisions written to the decision log.",
                 ToDouble(log.written));
     out.Counter("codband_decision_log_lost_total",
-                "Decisions that the decision log lacks: the disk failed or the queue was full.",
+                "Decisions missing from the decision log: a write failed or the queue was full.",
                 ToDouble(log.failed + log.dropped));
     out.Gauge("codband_decision_log_queue", "Decisions waiting to be written to the decision log.",
               ToDouble(log.queue));
   }
-  out.Gauge("codband_process_resident_memory_bytes", "Memory of the process.", ResidentBytes());
-  out.Gauge("codband_start_time_seconds", "When the server started, since 1970.",
-            static_cast<double>(facts.start_time_ms) / 1000);
+  out.Gauge("codband_process_resident_memory_bytes", "Resident memory of the process.",
+            ResidentBytes());
+  out.Gauge("codband_start_time_seconds", "Start of the server, in seconds since 1970.",
+            static_cast<double>(facts.server.start_time_ms) / 1000);
   out.Gauge("codband_build_info", "Always 1; the labels say what is running.", 1,
             {{"version", std::string(kVersion)},
-             {"policy", stats.policy},
-             {"dim", fmt::format("{}", stats.dim)}});
+             {"policy", facts.engine.policy},
+             {"dim", fmt::format("{}", facts.engine.dim)}});
+}
+
+}  // namespace
+
+std::string RenderMetrics(const MetricsFacts& facts) {
+  Families out;
+  AddRoutes(out, facts);
+  AddEngine(out, facts.engine);
+  AddServer(out, facts);
   return out.ToText();
 }
 

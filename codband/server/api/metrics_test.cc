@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,28 @@ bool Has(const std::string& text, std::string_view line) {
   return ("\n" + text).find("\n" + std::string(line) + "\n") != std::string::npos;
 }
 
+constexpr std::array<Route, 2> kRoutes = {{
+    {Method::kGet, "/v1/models", "models"},
+    {Method::kPost, "/v1/rank", "rank", BodyKind::kWhole},
+}};
+constexpr std::size_t kRank = 1;
+
+std::string Render(MetricsFacts facts, const std::vector<const RouteMetrics*>& threads = {}) {
+  std::vector<RouteMetrics::Totals> totals(kRoutes.size() + 1);
+  for (const RouteMetrics* thread : threads) thread->AddTo(totals);
+  facts.routes = kRoutes;
+  facts.totals = totals;
+  return RenderMetrics(facts);
+}
+
 TEST(MetricsTest, ThreadsAreAddedUp) {
-  RouteMetrics first;
-  RouteMetrics second;
-  first.Record(RouteId::kRank, 200, microseconds(50));
-  first.Record(RouteId::kRank, 400, microseconds(300));
-  second.Record(RouteId::kRank, 200, microseconds(2'000'000));
-  second.Record(RouteId::kOther, 404, microseconds(1));
-  const std::vector<const RouteMetrics*> threads = {&first, &second};
-  const std::string text = RenderMetrics(threads, {}, {});
+  RouteMetrics first(kRoutes.size());
+  RouteMetrics second(kRoutes.size());
+  first.Record(kRank, 200, microseconds(50));
+  first.Record(kRank, 400, microseconds(300));
+  second.Record(kRank, 200, microseconds(2'000'000));
+  second.Record(kNoRoute, 404, microseconds(1));
+  const std::string text = Render({}, {&first, &second});
   const std::string rank = R"(route="/v1/rank",method="POST")";
   EXPECT_TRUE(Has(text, "codband_http_requests_total{" + rank + R"(,status="2xx"} 2)")) << text;
   EXPECT_TRUE(Has(text, "codband_http_requests_total{" + rank + R"(,status="4xx"} 1)"));
@@ -42,7 +56,8 @@ TEST(MetricsTest, ShowsTheEngine) {
   stats.applied_sequence = 5;
   stats.changes_last_hour = 4;
   stats.store.disk_bytes = 1024;
-  const std::string text = RenderMetrics({}, {.connections = 2, .start_time_ms = 1500}, stats);
+  const std::string text =
+      Render({.server = {.connections = 2, .start_time_ms = 1500}, .engine = stats});
   EXPECT_TRUE(Has(text, R"(codband_rewards_total{outcome="late"} 3)"));
   EXPECT_TRUE(Has(text, "codband_learner_lag_events 7"));
   EXPECT_TRUE(Has(text, "codband_changes_last_hour 4"));
@@ -54,7 +69,7 @@ TEST(MetricsTest, ShowsTheEngine) {
 }
 
 TEST(MetricsTest, EveryNameHasThePrefixAndOneDescription) {
-  const std::string text = RenderMetrics({}, {}, {});
+  const std::string text = Render({});
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t end = text.find('\n', at);
@@ -73,14 +88,13 @@ TEST(MetricsTest, ALearnerThatIsAheadHasNoLag) {
   engine::EngineStats stats;
   stats.committed_sequence = 4;
   stats.applied_sequence = 5;  // read a moment later
-  EXPECT_TRUE(Has(RenderMetrics({}, {}, stats), "codband_learner_lag_events 0"));
+  EXPECT_TRUE(Has(Render({.engine = stats}), "codband_learner_lag_events 0"));
 }
 
-TEST(MetricsTest, TheDecisionLogIsThereIfThereIsOne) {
-  EXPECT_FALSE(Has(RenderMetrics({}, {}, {}), "codband_decision_log_lines_total 0"));
-  const ServerFacts facts{
-      .decision_log = DecisionLogStats{.written = 5, .dropped = 1, .failed = 2, .last_error = {}}};
-  const std::string text = RenderMetrics({}, facts, {});
+TEST(MetricsTest, TheDecisionLogIsShownIfThereIsOne) {
+  EXPECT_FALSE(Has(Render({}), "codband_decision_log_lines_total 0"));
+  const std::string text = Render({.decision_log = DecisionLogStats{
+                                       .written = 5, .dropped = 1, .failed = 2, .last_error = {}}});
   EXPECT_TRUE(Has(text, "codband_decision_log_lines_total 5"));
   EXPECT_TRUE(Has(text, "codband_decision_log_lost_total 3"));
 }

@@ -66,7 +66,7 @@ std::string Bytes(std::uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 100 ? 0 : 1, kUnits[unit]);
 }
 
-// 5'000 → "5 s", 5'000'000 → "1 h 23 min": the two largest units.
+// 5'000 → "5 s", 5'000'000 → "1 h 23 min": at most the two largest units.
 std::string Duration(std::int64_t ms) {
   const std::int64_t seconds = std::max<std::int64_t>(ms, 0) / 1000;
   const std::int64_t minutes = seconds / 60;
@@ -107,7 +107,7 @@ class Page {
         "<style>{}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>codband</h1>\n",
         kStyle);
     out_ += stats.last_error.empty() ? "<span class=\"state\">ready</span>\n"
-                                     : "<span class=\"state bad\">in trouble</span>\n";
+                                     : "<span class=\"state bad\">not ready</span>\n";
     out_ +=
         "<nav><a href=\"/metrics\">Metrics</a><a href=\"/openapi.json\">API</a>"
         "<a href=\"/v1/health/ready\">Health</a></nav>\n";
@@ -116,7 +116,7 @@ class Page {
     if (!facts_.mode.empty()) Write(" · mode {}", EscapeXml(facts_.mode));
     Write(" · up {}</p>\n</header>\n", Duration(facts_.now_ms - facts_.start_time_ms));
     if (!stats.last_error.empty()) {
-      Write("<p class=\"trouble\">The store is in trouble: {}</p>\n", EscapeXml(stats.last_error));
+      Write("<p class=\"trouble\">The store does not work: {}</p>\n", EscapeXml(stats.last_error));
     }
   }
 
@@ -129,8 +129,8 @@ class Page {
     tile(GroupThousands(stats.ranks), "decisions since start");
     tile(GroupThousands(stats.rewards_accepted), "rewards accepted");
     tile(GroupThousands(stats.users), "users");
-    tile(GroupThousands(stats.models), "groups of taste");
-    tile(GroupThousands(stats.changes_last_hour), "changed in the last hour");
+    tile(GroupThousands(stats.models), "taste groups");
+    tile(GroupThousands(stats.changes_last_hour), "changes in the last hour");
     tile(GroupThousands(stats.items), "items");
     tile(GroupThousands(stats.pending), "waiting for a reward");
     tile(Bytes(stats.store.disk_bytes), "on disk");
@@ -138,9 +138,9 @@ class Page {
   }
 
   void Groups() {
-    out_ += "<h2>Groups</h2>\n<div class=\"card\">\n";
+    out_ += "<h2>Taste groups</h2>\n<div class=\"card\">\n";
     if (facts_.models.empty()) {
-      out_ += "<p class=\"empty\">None yet: the first rewards make them.</p>\n</div>\n";
+      out_ += "<p class=\"empty\">None yet: the first rewards create them.</p>\n</div>\n";
       return;
     }
     out_ +=
@@ -153,7 +153,7 @@ class Page {
     for (std::size_t i = 0; i < rows; ++i) GroupRow(facts_.models[i], most);
     out_ += "</table>\n";
     if (rows < facts_.models.size()) {
-      Write("<p class=\"empty\">and {} smaller ones: <a href=\"/v1/models\">all</a></p>\n",
+      Write("<p class=\"empty\">and {} less popular ones: <a href=\"/v1/models\">all</a></p>\n",
             facts_.models.size() - rows);
     }
     out_ += "</div>\n";
@@ -179,7 +179,7 @@ class Page {
   }
 
   void Changes() {
-    out_ += "<h2>Latest changes of taste</h2>\n<div class=\"card\">\n";
+    out_ += "<h2>Latest changes</h2>\n<div class=\"card\">\n";
     if (facts_.changes.empty()) {
       out_ += "<p class=\"empty\">None yet.</p>\n</div>\n";
       return;

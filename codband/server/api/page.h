@@ -13,14 +13,13 @@ struct PageFacts {
   std::string_view mode = {};  // empty: not shown
   std::int64_t start_time_ms = 0;
   std::int64_t now_ms = 0;
-  std::uint64_t connections = 0;
   engine::EngineStats stats = {};
   std::vector<engine::ModelReport> models = {};  // most popular first
   std::vector<engine::Change> changes = {};      // newest first
 };
 
-// The first page: what is running and what it has learned. One HTML document that needs nothing
-// else; it asks the browser to load it again every few seconds. Everything from outside is escaped.
+// The status page: what is running and what it has learned. One self-contained HTML document that
+// the browser reloads every few seconds. Everything from outside is escaped.
 std::string RenderPage(const PageFacts& facts);
 
 }  // namespace codband::server

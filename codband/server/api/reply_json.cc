@@ -8,40 +8,11 @@
 #include <cstring>
 
 #include "codband/base/check.h"
-#include "codband/base/text.h"
 #include "codband/base/time.h"
+#include "codband/server/api/json_writer.h"
 
 namespace codband::server {
 namespace {
-
-// Most names are plain: the run up to the next character that needs care is copied at once.
-bool IsPlain(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
-}
-
-void AppendEscaped(std::string& out, char c) {
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      fmt::format_to(std::back_inserter(out), FMT_COMPILE("\\u{:04x}"),
-                     static_cast<unsigned>(static_cast<unsigned char>(c)));
-  }
-}
 
 // `key` with its quotes and colon, and the comma before it: ",\"mean\":".
 template <typename T>
@@ -133,45 +104,9 @@ void AppendModelStart(std::string& out, const engine::ModelReport& model) {
 
 }  // namespace
 
-void AppendJsonString(std::string& out, std::string_view text) {
-  out += '"';
-  std::size_t i = 0;
-  while (i < text.size()) {
-    std::size_t end = i;
-    while (end < text.size() && IsPlain(text[end])) ++end;
-    out.append(text.data() + i, end - i);
-    i = end;
-    if (i == text.size()) break;
-    if (static_cast<unsigned char>(text[i]) < 0x80) {
-      AppendEscaped(out, text[i]);
-      ++i;
-      continue;
-    }
-    const std::size_t begin = i;
-    const bool replaced = DecodeUtf8(text, &i) == kReplacementPoint;
-    out += replaced ? kReplacementCharacter : text.substr(begin, i - begin);
-  }
-  out += '"';
-}
-
-void AppendJsonNumber(std::string& out, double value) {
-  if (!std::isfinite(value)) {
-    out += "null";
-    return;
-  }
-  char digits[32];
-  const char* const end = fmt::format_to(digits, FMT_COMPILE("{}"), value);
-  out.append(digits, static_cast<std::size_t>(end - digits));
-}
-
-void AppendJsonNumber(std::string& out, std::uint64_t value) {
-  const fmt::format_int digits(value);
-  out.append(digits.data(), digits.size());
-}
-
 namespace {
 
-// Writes to memory that is known to be large enough, without asking for each piece.
+// Writes to memory that is known to be large enough, without a check for each piece.
 class Cursor {
  public:
   explicit Cursor(char* at) : at_(at) {}
@@ -201,7 +136,7 @@ class Cursor {
 
 constexpr std::size_t kLongestNumber = 32;
 
-// One of a ranking's columns, in which many numbers repeat: the text of the last one is kept.
+// One column of a ranking. Many of its numbers repeat: the text of the last one is kept.
 template <typename Real>
 class Column {
  public:
@@ -219,7 +154,7 @@ class Column {
 
  private:
   Real last_ = 0;
-  std::string_view text_;  // where it was written
+  std::string_view text_;  // in the output
 };
 
 }  // namespace
@@ -228,7 +163,7 @@ void AppendRankReply(std::string& out, const engine::RankReply& reply) {
   AppendMember(out, "{\"eventId\":", reply.event_id);
   AppendMember(out, ",\"rewardActionId\":", reply.reward_action_id);
   out += ",\"ranking\":[";
-  // Names of the fields, four numbers, and a name of which every byte may need six.
+  // The names of the fields, four numbers, and an id of which every byte may need six.
   std::size_t most = 0;
   for (const engine::RankedItem& item : reply.ranking) {
     most += 64 + 4 * kLongestNumber + 6 * item.id.size();
@@ -237,12 +172,12 @@ void AppendRankReply(std::string& out, const engine::RankReply& reply) {
   out.resize(start + most);
   Cursor cursor(out.data() + start);
   Column<double> probability;
-  Column<float> score;  // and mean, which is often the same
+  Column<float> score;  // and the mean, which is often the same
   Column<float> width;
   std::string escaped;
   for (const engine::RankedItem& item : reply.ranking) {
     cursor.Text("{\"id\":");
-    if (std::ranges::all_of(item.id, IsPlain)) {
+    if (std::ranges::all_of(item.id, IsPlainInJson)) {
       cursor.Text("\"");
       cursor.Text(item.id);
       cursor.Text("\"");
@@ -327,12 +262,20 @@ void AppendChanges(std::string& out, std::span<const engine::Change> changes) {
   out += '}';
 }
 
-void AppendError(std::string& out, const HttpError& error) {
+void AppendBackupReply(std::string& out, std::string_view directory) {
+  AppendMember(out, "{\"directory\":", directory);
+  out += '}';
+}
+
+void AppendError(std::string& out, const HttpError& error,
+                 const std::optional<ImportProgress>& progress) {
   AppendMember(out, "{\"error\":{\"code\":", error.code);
   if (!error.field.empty()) AppendMember(out, ",\"field\":", error.field);
   AppendMember(out, ",\"message\":", error.message);
-  if (error.line) AppendMember(out, ",\"line\":", *error.line);
-  if (error.imported) AppendMember(out, ",\"imported\":", *error.imported);
+  if (progress) {
+    if (progress->line) AppendMember(out, ",\"line\":", *progress->line);
+    AppendMember(out, ",\"imported\":", progress->imported);
+  }
   out += "}}";
 }
 

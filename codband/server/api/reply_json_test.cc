@@ -9,6 +9,7 @@
 #include <string>
 
 #include "codband/base/random.h"
+#include "codband/server/api/json_writer.h"
 
 namespace codband::server {
 namespace {
@@ -208,12 +209,8 @@ TEST(ReplyJsonTest, ErrorLeavesOutWhatThereIsNot) {
   AppendError(out, {.status = 404, .code = "NotFound", .message = "none"});
   EXPECT_EQ(out, R"({"error":{"code":"NotFound","message":"none"}})");
   out.clear();
-  AppendError(out, {.status = 400,
-                    .code = "BadArgument",
-                    .field = "f",
-                    .message = "m\xff",
-                    .line = 3,
-                    .imported = 0});
+  AppendError(out, {.status = 400, .code = "BadArgument", .field = "f", .message = "m\xff"},
+              ImportProgress{.line = 3, .imported = 0});
   EXPECT_EQ(out,
             "{\"error\":{\"code\":\"BadArgument\",\"field\":\"f\",\"message\":\"m\xEF\xBF\xBD\","
             "\"line\":3,\"imported\":0}}");

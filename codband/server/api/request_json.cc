@@ -10,21 +10,22 @@
 #include <utility>
 #include <vector>
 
-#include "codband/server/api/json_value.h"
+#include "codband/base/text.h"
+#include "codband/server/http/http_text.h"
 
 namespace codband::server {
 namespace {
 
 using dom::element_type;
 
-// Named features: a tree of objects becomes a list of dotted names.
+// Flattens a tree of named features into a list of dotted names.
 class NamedReader {
  public:
   explicit NamedReader(std::vector<features::NamedFeature>& out) : out_(out) {}
 
   Status Read(dom::object object, const Place& place, const std::string& prefix) {
     for (const dom::key_value_pair member : object) {
-      if (member.key.empty()) return Refuse(place, "has a feature without a name");
+      if (member.key.empty()) return Refuse(place, "has a feature with an empty name");
       const Place here{.parent = &place, .key = member.key};
       std::string name = prefix;
       name.append(member.key);
@@ -33,7 +34,7 @@ class NamedReader {
     return {};
   }
 
-  // Two features of one name would be added up.
+  // Hashing would silently add up two features of the same name.
   Status CheckNamesDiffer(const Place& place) const {
     std::vector<std::string_view> names;
     names.reserve(out_.size());
@@ -57,7 +58,7 @@ class NamedReader {
         std::size_t index = 0;
         for (const dom::element word : dom::array(value)) {
           const Place here{.parent = &place, .index = index++};
-          if (word.type() != element_type::STRING) return Expected(here, word, "a word");
+          if (word.type() != element_type::STRING) return Expected(here, word, "a string");
           CODBAND_RETURN_IF_ERROR(Add(here, name + '=' + std::string(std::string_view(word)), 1));
         }
         return {};
@@ -65,7 +66,8 @@ class NamedReader {
       default: {
         const std::optional<double> number = AsNumber(value);
         if (!number) {
-          return Expected(place, value, "a number, a string, true, false, an object or strings");
+          return Expected(place, value,
+                          "a number, a string, true, false, an object or an array of strings");
         }
         return Add(place, std::move(name), *number);
       }
@@ -74,7 +76,7 @@ class NamedReader {
 
   Status Add(const Place& place, std::string name, double value) {
     if (name.size() > kMaxNameBytes) {
-      return Refuse(place, fmt::format("makes a name of {} bytes, expected at most {}", name.size(),
+      return Refuse(place, fmt::format("gives a name of {} bytes, expected at most {}", name.size(),
                                        kMaxNameBytes));
     }
     out_.push_back({.name = std::move(name), .value = value});
@@ -86,7 +88,7 @@ class NamedReader {
 
 Status ReadNumbers(dom::array array, const Place& place, std::size_t dim,
                    std::vector<double>& features) {
-  // Counted by hand: the parser's own size stops at 2^24 - 1.
+  // array.size() saturates at 2^24 - 1.
   std::size_t count = 0;
   for (const dom::element value : array) {
     const std::optional<double> number = AsNumber(value);
@@ -99,7 +101,7 @@ Status ReadNumbers(dom::array array, const Place& place, std::size_t dim,
   return {};
 }
 
-// `dim` numbers, or names that are hashed into `dim` numbers.
+// `dim` numbers, or named features that are hashed into `dim` numbers.
 Status ReadFeatures(dom::element value, const Place& place, std::size_t dim,
                     std::vector<double>& features, std::vector<features::NamedFeature>& named) {
   NamedReader reader(named);
@@ -124,7 +126,7 @@ Status ReadFeatures(dom::element value, const Place& place, std::size_t dim,
   features.assign(dim, 0.0);
   features::HashFeatures(named, features);
   if (!std::all_of(features.begin(), features.end(), [](double x) { return std::isfinite(x); })) {
-    return Refuse(place, "adds up to more than a number can hold");
+    return Refuse(place, "overflows: the hashed sum is not finite");
   }
   return {};
 }
@@ -161,7 +163,7 @@ Status ReadActions(dom::element value, const Place& place, std::size_t dim,
     const Place here{.parent = &place, .index = index++};
     CODBAND_RETURN_IF_ERROR(ReadAction(action, here, dim, out.emplace_back()));
   }
-  if (out.empty()) return Refuse(place, "is empty; without it, the whole catalogue is ranked");
+  if (out.empty()) return Refuse(place, "is empty; leave it out to rank the whole catalogue");
   return {};
 }
 
@@ -169,7 +171,7 @@ Status ReadTopK(dom::element value, const Place& place, std::size_t& out) {
   std::uint64_t number = 0;
   if (value.type() == element_type::DOUBLE || value.get(number) != simdjson::SUCCESS ||
       number == 0) {
-    return Expected(place, value, "a whole number from 1");
+    return Expected(place, value, "a positive whole number");
   }
   out = number;
   return {};
@@ -184,8 +186,8 @@ constexpr std::array<std::string_view, 1> kBackupFields = {"directory"};
 
 }  // namespace
 
-Result<engine::RankRequest> ParseRank(std::string_view body, std::size_t dim) {
-  const Result<dom::object> object = ParseObject(body);
+Result<engine::RankRequest> ParseRank(JsonParser& parser, std::string_view body, std::size_t dim) {
+  const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();
   const Place root;
   engine::RankRequest request;
@@ -194,7 +196,7 @@ Result<engine::RankRequest> ParseRank(std::string_view body, std::size_t dim) {
     const Place here{.parent = &root, .key = key};
     if (key == "userId" || key == "user") {
       if (!user_field.empty()) {
-        return Refuse(here, fmt::format("is the same as {}; give one", user_field));
+        return Refuse(here, fmt::format("means the same as {}; give one of them", user_field));
       }
       user_field = key;
       CODBAND_RETURN_IF_ERROR(ReadId(value, here, request.user));
@@ -218,8 +220,8 @@ Result<engine::RankRequest> ParseRank(std::string_view body, std::size_t dim) {
   return request;
 }
 
-Result<double> ParseReward(std::string_view body) {
-  const Result<dom::object> object = ParseObject(body);
+Result<double> ParseReward(JsonParser& parser, std::string_view body) {
+  const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();
   const Place root;
   std::optional<double> reward;
@@ -232,8 +234,9 @@ Result<double> ParseReward(std::string_view body) {
   return *reward;
 }
 
-Result<engine::Item> ParseItem(std::string_view body, std::size_t dim, std::string_view id) {
-  const Result<dom::object> object = ParseObject(body);
+Result<engine::Item> ParseItem(JsonParser& parser, std::string_view body, std::size_t dim,
+                               std::string_view id) {
+  const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();
   const Place root;
   engine::Item item;
@@ -242,7 +245,7 @@ Result<engine::Item> ParseItem(std::string_view body, std::size_t dim, std::stri
     const Place here{.parent = &root, .key = key};
     if (key == "id") {
       CODBAND_RETURN_IF_ERROR(ReadId(value, here, item.id));
-      if (!id.empty() && item.id != id) return Refuse(here, "is not the one of the path");
+      if (!id.empty() && item.id != id) return Refuse(here, "differs from the one in the path");
     } else if (key == "features") {
       has_features = true;
       CODBAND_RETURN_IF_ERROR(ReadFeatures(value, here, dim, item.features, item.named));
@@ -258,8 +261,8 @@ Result<engine::Item> ParseItem(std::string_view body, std::size_t dim, std::stri
   return item;
 }
 
-Result<std::filesystem::path> ParseBackup(std::string_view body) {
-  const Result<dom::object> object = ParseObject(body);
+Result<std::filesystem::path> ParseBackup(JsonParser& parser, std::string_view body) {
+  const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();
   const Place root;
   std::string_view directory;
@@ -273,6 +276,17 @@ Result<std::filesystem::path> ParseBackup(std::string_view body) {
   }
   if (directory.empty()) return Refuse(here, "is missing");
   return std::filesystem::path(directory);
+}
+
+Result<std::string> DecodeId(std::string_view raw_id) {
+  Result<std::string> id = UrlDecode(raw_id);
+  if (!id.ok()) return Status::InvalidArgument("id: " + id.status().message());
+  if (!IsUtf8(id.value())) return Status::InvalidArgument("id: is not valid UTF-8");
+  if (id.value().empty() || id.value().size() > kMaxIdBytes) {
+    return Status::InvalidArgument(
+        fmt::format("id: has {} bytes, expected 1 to {}", id.value().size(), kMaxIdBytes));
+  }
+  return id;
 }
 
 }  // namespace codband::server

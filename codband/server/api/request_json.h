@@ -8,30 +8,36 @@
 #include "codband/base/status.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/item.h"
+#include "codband/server/api/json_value.h"
 
 namespace codband::server {
 
-// Readers of request bodies. Pure functions of any bytes: the request, or kInvalidArgument whose
-// message is the field, a colon and the reason ("actions[3].features: has 7 numbers, expected 25").
-// What is unknown, given twice, nested deeper than kMaxJsonDepth, not UTF-8 or not a finite number
-// is refused; nothing is repaired. Safe from any thread; each keeps a parser of its own.
+// Readers of requests: the request, or kInvalidArgument whose message is the field, a colon and the
+// reason ("actions[3].features: has 7 numbers, expected 25"). A field that is unknown or given
+// twice, nesting deeper than kMaxJsonDepth, invalid UTF-8 and numbers that are not finite are
+// refused; nothing is repaired. What they return owns its memory. The parser's state does not
+// matter; the functions are safe from any thread with a parser of its own.
 
 using engine::kMaxIdBytes;
-inline constexpr std::size_t kMaxNameBytes = 1024;  // of a feature: its path and its word
+inline constexpr std::size_t kMaxNameBytes = 1024;  // of a feature: its path, "=" and its word
 inline constexpr std::size_t kMaxJsonDepth = 64;
 
 // {"eventId"?, "userId" | "user", "actions"?, "contextFeatures"?, "excludedActions"?, "topK"?,
 // "deferActivation"?}. Features given by name are hashed into `dim` numbers. Precondition: dim > 0.
-Result<engine::RankRequest> ParseRank(std::string_view body, std::size_t dim);
+Result<engine::RankRequest> ParseRank(JsonParser& parser, std::string_view body, std::size_t dim);
 
 // {"value": number}.
-Result<double> ParseReward(std::string_view body);
+Result<double> ParseReward(JsonParser& parser, std::string_view body);
 
-// {"id", "features", "tags"?}. With `id` (that of the path) the one in the body may be left out,
-// and must be the same otherwise. Precondition: dim > 0.
-Result<engine::Item> ParseItem(std::string_view body, std::size_t dim, std::string_view id = {});
+// {"id", "features", "tags"?}. If `id` (that of the path) is given, the body's may be missing and
+// must be the same otherwise. Precondition: dim > 0.
+Result<engine::Item> ParseItem(JsonParser& parser, std::string_view body, std::size_t dim,
+                               std::string_view id = {});
 
 // {"directory": absolute path}.
-Result<std::filesystem::path> ParseBackup(std::string_view body);
+Result<std::filesystem::path> ParseBackup(JsonParser& parser, std::string_view body);
+
+// The decoded "{id}" of a path: 1 to kMaxIdBytes bytes of UTF-8. Errors begin with "id: ".
+Result<std::string> DecodeId(std::string_view raw_id);
 
 }  // namespace codband::server

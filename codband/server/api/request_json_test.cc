@@ -11,11 +11,17 @@ namespace {
 
 constexpr std::size_t kDim = 3;
 
+// One for all tests: what it has parsed before must not matter.
+JsonParser& TestParser() {
+  static JsonParser parser;
+  return parser;
+}
+
 std::string Nested(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
 // The refusal of a body, "" if it is taken.
 std::string RankFault(std::string_view body) {
-  const Result<engine::RankRequest> request = ParseRank(body, kDim);
+  const Result<engine::RankRequest> request = ParseRank(TestParser(), body, kDim);
   if (request.ok()) return "";
   EXPECT_EQ(request.status().code(), StatusCode::kInvalidArgument);
   return request.status().message();
@@ -29,6 +35,7 @@ std::vector<double> Hashed(const std::vector<features::NamedFeature>& named) {
 
 TEST(ParseRankTest, ReadsEveryField) {
   const Result<engine::RankRequest> request = ParseRank(
+      TestParser(),
       R"( {"eventId":"e-1","userId":"ada","actions":["a",{"id":"b","features":[1,2.5,-3]}],
           "contextFeatures": [{"time": "night"}, 1.5], "excludedActions":["x","y"],
           "topK":7,"deferActivation":true} )",
@@ -51,7 +58,7 @@ TEST(ParseRankTest, ReadsEveryField) {
 
 TEST(ParseRankTest, NeedsNothingButTheUser) {
   for (const char* body : {R"({"userId":"ada"})", R"({"user":"ada"})"}) {
-    const Result<engine::RankRequest> request = ParseRank(body, kDim);
+    const Result<engine::RankRequest> request = ParseRank(TestParser(), body, kDim);
     ASSERT_TRUE(request.ok()) << body;
     EXPECT_EQ(request.value().user, "ada");
     EXPECT_TRUE(request.value().event_id.empty());
@@ -62,11 +69,12 @@ TEST(ParseRankTest, NeedsNothingButTheUser) {
 }
 
 TEST(ParseRankTest, NamedFeaturesAreFlattenedAndHashed) {
-  const Result<engine::RankRequest> request = ParseRank(
-      R"({"userId":"u","actions":[{"id":"a","features":
+  const Result<engine::RankRequest> request =
+      ParseRank(TestParser(),
+                R"({"userId":"u","actions":[{"id":"a","features":
           {"genre":"rock","price":3.5,"new":true,"old":false,"by":{"name":"Björk","age":{"years":2}},
            "moods":["calm","dark"]}}]})",
-      kDim);
+                kDim);
   ASSERT_TRUE(request.ok()) << request.status().ToString();
   const std::vector<features::NamedFeature> expected = {
       {"genre=rock", 1},   {"price", 3.5},    {"new", 1},       {"by.name=Björk", 1},
@@ -77,6 +85,7 @@ TEST(ParseRankTest, NamedFeaturesAreFlattenedAndHashed) {
 
 TEST(ParseRankTest, AListOfObjectsIsOneSetOfFeatures) {
   const Result<engine::RankRequest> request = ParseRank(
+      TestParser(),
       R"({"userId":"u","actions":[{"id":"a","features":[{"x":1},{"genre":"a"},{"genre":"b"},{}]}]})",
       kDim);
   ASSERT_TRUE(request.ok()) << request.status().ToString();
@@ -85,8 +94,8 @@ TEST(ParseRankTest, AListOfObjectsIsOneSetOfFeatures) {
 }
 
 TEST(ParseRankTest, NoNamedFeaturesAreZeros) {
-  const Result<engine::RankRequest> request =
-      ParseRank(R"({"userId":"u","actions":[{"id":"a","features":{"old":false}}]})", kDim);
+  const Result<engine::RankRequest> request = ParseRank(
+      TestParser(), R"({"userId":"u","actions":[{"id":"a","features":{"old":false}}]})", kDim);
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request.value().candidates[0].features, std::vector<double>(kDim, 0.0));
 }
@@ -113,15 +122,15 @@ TEST(ParseRankTest, RefusesWithFieldAndReason) {
       {R"({"userId":null})", "userId: is null, expected a string"},
       {R"({"userId":""})", "userId: has 0 bytes, expected 1 to 256"},
       {R"({"userId":")" + long_id + "\"}", "userId: has 257 bytes, expected 1 to 256"},
-      {R"({"userId":"u","user":"u"})", "user: is the same as userId"},
+      {R"({"userId":"u","user":"u"})", "user: means the same as userId"},
       {R"({"userId":"u","userId":"u"})", "userId: is given twice"},
       {R"({"userId":"u","eventId":5})", "eventId: is 5, expected a string"},
-      {R"({"userId":"u","top":3})", "top: is not known here; known: userId, eventId, actions"},
-      {R"({"userId":"u","":3})", "body: the empty name is not known here"},
-      {R"({"userId":"u","topK":0})", "topK: is 0, expected a whole number from 1"},
-      {R"({"userId":"u","topK":-1})", "topK: is -1, expected a whole number from 1"},
-      {R"({"userId":"u","topK":1.5})", "topK: is 1.5, expected a whole number from 1"},
-      {R"({"userId":"u","topK":"1"})", "topK: is a string, expected a whole number from 1"},
+      {R"({"userId":"u","top":3})", "top: is unknown, expected one of userId, eventId, actions"},
+      {R"({"userId":"u","":3})", "body: the empty name is unknown"},
+      {R"({"userId":"u","topK":0})", "topK: is 0, expected a positive whole number"},
+      {R"({"userId":"u","topK":-1})", "topK: is -1, expected a positive whole number"},
+      {R"({"userId":"u","topK":1.5})", "topK: is 1.5, expected a positive whole number"},
+      {R"({"userId":"u","topK":"1"})", "topK: is a string, expected a positive whole number"},
       {R"({"userId":"u","topK":99999999999999999999})",
        "topK: is 99999999999999999999, an integer"},
       {R"({"userId":"u","deferActivation":1})", "deferActivation: is 1, expected true or false"},
@@ -134,7 +143,7 @@ TEST(ParseRankTest, RefusesWithFieldAndReason) {
       {R"({"userId":"u","actions":["a",""]})", "actions[1]: has 0 bytes"},
       {R"({"userId":"u","actions":[3]})", "actions[0]: is 3, expected an id or an object"},
       {R"({"userId":"u","actions":[{"features":[1,2,3]}]})", "actions[0].id: is missing"},
-      {R"({"userId":"u","actions":[{"id":"a","feature":1}]})", "actions[0].feature: is not known"},
+      {R"({"userId":"u","actions":[{"id":"a","feature":1}]})", "actions[0].feature: is unknown"},
       {R"({"userId":"u","actions":[{"id":"a","id":"b"}]})", "actions[0].id: is given twice"},
       {R"({"userId":"u","contextFeatures":{"a":{"b":1,"b":2}}})",
        "contextFeatures.a.b: is given twice"},
@@ -172,10 +181,10 @@ TEST(ParseRankTest, RefusesFeaturesWithFieldAndReason) {
       {"{\"a\":{\"b\":1},\"a.b\":2}", at + ": has the feature 'a.b' twice"},
       {"{\"a\":1,\"a\":1}", at + ".a: is given twice"},
       {"{\"a\":null}", at + ".a: is null, expected a number"},
-      {"{\"a\":[1,2]}", at + ".a[0]: is 1, expected a word"},
-      {"{\"\":1}", at + ": has a feature without a name"},
-      {"{\"a\":{\"\":1}}", at + ".a: has a feature without a name"},
-      {"{\"" + long_name + "\":1}", at + "." + std::string(200, 'n') + ": makes a name of 1025"},
+      {"{\"a\":[1,2]}", at + ".a[0]: is 1, expected a string"},
+      {"{\"\":1}", at + ": has a feature with an empty name"},
+      {"{\"a\":{\"\":1}}", at + ".a: has a feature with an empty name"},
+      {"{\"" + long_name + "\":1}", at + "." + std::string(200, 'n') + ": gives a name of 1025"},
       {"\"rock\"", at + ": is a string, expected 3 numbers or an object"},
       {"7", at + ": is 7, expected 3 numbers or an object"},
   };
@@ -193,11 +202,11 @@ TEST(ParseRankTest, RefusesSumsThatNoNumberHolds) {
     if (features::PlaceOf(name, 1).sign > 0)
       features += (features.empty() ? "\"" : ",\"") + name + "\":1e308";
   }
-  const Result<engine::RankRequest> request =
-      ParseRank(R"({"userId":"u","actions":[{"id":"a","features":{)" + features + "}}]}", 1);
+  const Result<engine::RankRequest> request = ParseRank(
+      TestParser(), R"({"userId":"u","actions":[{"id":"a","features":{)" + features + "}}]}", 1);
   ASSERT_FALSE(request.ok());
   EXPECT_EQ(request.status().message(),
-            "actions[0].features: adds up to more than a number can hold");
+            "actions[0].features: overflows: the hashed sum is not finite");
 }
 
 TEST(ParseRankTest, NestingUpToTheLimitIsTaken) {
@@ -208,9 +217,10 @@ TEST(ParseRankTest, NestingUpToTheLimitIsTaken) {
 }
 
 TEST(ParseRewardTest, ReadsNumbersAndNothingElse) {
-  EXPECT_EQ(ParseReward(R"({"value":0.25})").value(), 0.25);
-  EXPECT_EQ(ParseReward(R"({"value":-3})").value(), -3);
-  EXPECT_EQ(ParseReward(R"({"value":18446744073709551615})").value(), 18446744073709551615.0);
+  EXPECT_EQ(ParseReward(TestParser(), R"({"value":0.25})").value(), 0.25);
+  EXPECT_EQ(ParseReward(TestParser(), R"({"value":-3})").value(), -3);
+  EXPECT_EQ(ParseReward(TestParser(), R"({"value":18446744073709551615})").value(),
+            18446744073709551615.0);
   const std::vector<BadBody> cases = {
       {"", "body: is empty"},
       {"{}", "value: is missing"},
@@ -221,10 +231,10 @@ TEST(ParseRewardTest, ReadsNumbersAndNothingElse) {
       {R"({"value":NaN})", "value: is not valid JSON"},
       {R"({"value":-Infinity})", "value: is not valid JSON"},
       {R"({"value":1,"value":2})", "value: is given twice"},
-      {R"({"value":1,"reward":2})", "reward: is not known here; known: value"},
+      {R"({"value":1,"reward":2})", "reward: is unknown, expected one of value"},
   };
   for (const BadBody& bad : cases) {
-    const Result<double> value = ParseReward(bad.body);
+    const Result<double> value = ParseReward(TestParser(), bad.body);
     ASSERT_FALSE(value.ok()) << bad.body;
     EXPECT_EQ(value.status().message().substr(0, bad.fault.size()), bad.fault);
   }
@@ -232,13 +242,14 @@ TEST(ParseRewardTest, ReadsNumbersAndNothingElse) {
 
 TEST(ParseItemTest, TakesTheIdFromThePathOrTheBody) {
   const Result<engine::Item> by_path =
-      ParseItem(R"({"features":[1,2,3],"tags":["a","b"]})", kDim, "x");
+      ParseItem(TestParser(), R"({"features":[1,2,3],"tags":["a","b"]})", kDim, "x");
   ASSERT_TRUE(by_path.ok()) << by_path.status().ToString();
   EXPECT_EQ(by_path.value(), (engine::Item{"x", {1, 2, 3}, {}, {"a", "b"}}));
-  const Result<engine::Item> by_body = ParseItem(R"({"id":"x","features":{"g":"w"}})", kDim);
+  const Result<engine::Item> by_body =
+      ParseItem(TestParser(), R"({"id":"x","features":{"g":"w"}})", kDim);
   ASSERT_TRUE(by_body.ok()) << by_body.status().ToString();
   EXPECT_EQ(by_body.value(), (engine::Item{"x", Hashed({{"g=w", 1}}), {{"g=w", 1}}, {}}));
-  EXPECT_TRUE(ParseItem(R"({"id":"x","features":[1,2,3]})", kDim, "x").ok());
+  EXPECT_TRUE(ParseItem(TestParser(), R"({"id":"x","features":[1,2,3]})", kDim, "x").ok());
 }
 
 TEST(ParseItemTest, RefusesWithFieldAndReason) {
@@ -248,25 +259,40 @@ TEST(ParseItemTest, RefusesWithFieldAndReason) {
       {R"({"id":"x","features":[1]})", "features: has 1 numbers, expected 3"},
       {R"({"id":"x","features":[1,2,3],"tags":[1]})", "tags[0]: is 1, expected a string"},
       {R"({"id":"x","features":[1,2,3],"tags":{}})", "tags: is an object, expected an array"},
-      {R"({"id":"x","features":[1,2,3],"tag":[]})", "tag: is not known here; known: id, features"},
+      {R"({"id":"x","features":[1,2,3],"tag":[]})",
+       "tag: is unknown, expected one of id, features"},
   };
   for (const BadBody& bad : cases) {
-    const Result<engine::Item> item = ParseItem(bad.body, kDim);
+    const Result<engine::Item> item = ParseItem(TestParser(), bad.body, kDim);
     ASSERT_FALSE(item.ok()) << bad.body;
     EXPECT_EQ(item.status().message().substr(0, bad.fault.size()), bad.fault);
   }
-  const Result<engine::Item> other = ParseItem(R"({"id":"y","features":[1,2,3]})", kDim, "x");
+  const Result<engine::Item> other =
+      ParseItem(TestParser(), R"({"id":"y","features":[1,2,3]})", kDim, "x");
   ASSERT_FALSE(other.ok());
-  EXPECT_EQ(other.status().message(), "id: is not the one of the path");
+  EXPECT_EQ(other.status().message(), "id: differs from the one in the path");
 }
 
 TEST(ParseBackupTest, WantsAnAbsolutePath) {
-  EXPECT_EQ(ParseBackup(R"({"directory":"/a/b"})").value(), "/a/b");
+  EXPECT_EQ(ParseBackup(TestParser(), R"({"directory":"/a/b"})").value(), "/a/b");
   for (const char* body :
        {"{}", R"({"directory":""})", R"({"directory":"a/b"})", R"({"directory":3})",
         R"({"directory":"/a\u0000b"})", R"({"dir":"/a"})"}) {
-    EXPECT_FALSE(ParseBackup(body).ok()) << body;
+    EXPECT_FALSE(ParseBackup(TestParser(), body).ok()) << body;
   }
+}
+
+TEST(DecodeIdTest, IdsAreDecodedAndChecked) {
+  EXPECT_EQ(DecodeId("a%2Fb%20c+d").value(), "a/b c+d");
+  EXPECT_EQ(DecodeId("caf%C3%A9").value(), "café");
+  EXPECT_EQ(DecodeId("%").status().message(),
+            "id: has a '%' at byte 0 that no two hex digits follow");
+  EXPECT_FALSE(DecodeId("a%4").ok());
+  EXPECT_FALSE(DecodeId("a%zz").ok());
+  EXPECT_EQ(DecodeId("%ff").status().message(), "id: is not valid UTF-8");
+  EXPECT_TRUE(DecodeId(std::string(256, 'a')).ok());
+  EXPECT_EQ(DecodeId(std::string(257, 'a')).status().message(),
+            "id: has 257 bytes, expected 1 to 256");
 }
 
 TEST(ParseTest, AnyBytesAreTakenOrRefused) {

@@ -16,23 +16,24 @@
 #include "codband/base/parse.h"
 #include "codband/base/text.h"
 #include "codband/server/config/config_keys.h"
+#include "codband/server/config/listen_address.h"
 
 namespace codband::server {
 namespace {
 
 constexpr std::string_view kPrefix = "CODBAND_";
 constexpr std::string_view kApiKeyVariable = "CODBAND_API_KEY";
-// Not settings, but not mistakes either: the key itself, a switch of our tests, and what Kubernetes
-// gives to every container beside a service that is called codband.
+// Neither settings nor mistakes: the key itself, a switch of our tests, and the variables that
+// Kubernetes gives to every container next to a service called codband.
 constexpr std::string_view kOtherVariables[] = {kApiKeyVariable, "CODBAND_UPDATE_GOLDEN"};
 constexpr std::string_view kOtherPrefixes[] = {"CODBAND_SERVICE_", "CODBAND_PORT"};
 
-// "; did you mean server.listen?", or nothing where nothing is near.
+// "; did you mean server.listen?", or all known names if none is near.
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
   const auto distance = [&](const std::string& other) { return EditDistance(name, other); };
   const auto nearest = std::ranges::min_element(known, {}, distance);
   if (nearest == known.end() || distance(*nearest) > std::max<std::size_t>(2, name.size() / 3)) {
-    return fmt::format("; there are {}", fmt::join(known, ", "));
+    return fmt::format(", expected one of {}", fmt::join(known, ", "));
   }
   return fmt::format("; did you mean {}?", *nearest);
 }
@@ -52,7 +53,7 @@ const ConfigKey* FindKey(std::string_view full_name) {
   return found == ConfigKeys().end() ? nullptr : &*found;
 }
 
-// A key of the same name elsewhere is what was meant, however far apart the sections' names are.
+// A key of the same name in another section is the best suggestion, however the section is called.
 Status UnknownKey(std::string_view section, std::string_view name, std::string_view origin) {
   const std::string full =
       section.empty() ? std::string(name) : fmt::format("{}.{}", section, name);
@@ -65,14 +66,14 @@ Status UnknownKey(std::string_view section, std::string_view name, std::string_v
   return Status::InvalidArgument(fmt::format("{} is unknown ({}){}", full, origin, suggestion));
 }
 
-// What was given: a value, or a description of what can be no value.
+// What was given: a value, or a description of something that cannot be one.
 struct Given {
   std::optional<ConfigValue> value = {};
-  std::string text = {};  // as messages show it
+  std::string text = {};  // for messages
 };
 
 std::optional<ConfigValue> InRange(const ConfigKey& key, double number) {
-  // NaN is in no range.
+  // NaN is outside of every range.
   if (!(number >= key.min && number <= key.max)) return std::nullopt;
   return number;
 }
@@ -121,7 +122,7 @@ Status Set(ServeConfig& config, const ConfigKey& key, const Given& given, std::s
       fmt::format("{} is {}, expected {} ({})", key.FullName(), given.text, expected, origin));
 }
 
-// What the text means for a key of this kind: files have types, variables and flags do not.
+// The value of a text for a key of this kind: files have types, variables and flags do not.
 Given FromText(const ConfigKey& key, std::string_view text) {
   Given given{.text = fmt::format("'{}'", text)};
   const bool numeric = key.kind == ConfigKind::kWhole || key.kind == ConfigKind::kReal ||
@@ -140,7 +141,7 @@ Given FromText(const ConfigKey& key, std::string_view text) {
 
 Given FromNode(const toml::node& node) {
   if (const auto* text = node.as_string()) {
-    return {.value = text->get(), .text = fmt::format("the text '{}'", text->get())};
+    return {.value = text->get(), .text = fmt::format("the string '{}'", text->get())};
   }
   if (const auto* whole = node.as_integer()) {
     return {.value = whole->get(), .text = fmt::format("{}", whole->get())};
@@ -237,7 +238,7 @@ Status ReadFlags(ServeConfig& config, const std::vector<ConfigFlag>& flags) {
   return {};
 }
 
-// The key goes into a header: visible characters only. Messages never show it.
+// The key is sent in a header: visible characters only. Messages never show it.
 Status ReadApiKey(ServeConfig& config, const std::vector<std::string>& environment) {
   std::optional<std::string> api_key;
   std::string origin;
@@ -264,8 +265,8 @@ Status ReadApiKey(ServeConfig& config, const std::vector<std::string>& environme
   if (api_key->empty() ||
       !std::ranges::all_of(*api_key, [](char c) { return c > ' ' && c < 127; })) {
     return Status::InvalidArgument(fmt::format(
-        "the API key {}, expected visible ASCII characters without blanks ({})",
-        api_key->empty() ? "is empty" : "has characters that a header cannot carry", origin));
+        "the API key {}, expected visible ASCII characters without spaces ({})",
+        api_key->empty() ? "is empty" : "has characters that are not allowed in a header", origin));
   }
   config.server.api_key = std::move(*api_key);
   return {};
@@ -275,7 +276,7 @@ std::string TomlText(const ConfigValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
   if (const auto* real = std::get_if<double>(&value)) {
-    // A number with a point, so that readers see that parts are allowed.
+    // With a decimal point, which shows that fractions are allowed.
     std::string text = fmt::format("{}", *real);
     if (text.find_first_of(".e") == text.npos) text += ".0";
     return text;
@@ -315,17 +316,16 @@ Result<ServeConfig> ReadServeConfig(const ConfigSources& sources) {
   Status status = read();
   if (!status.ok()) return status;
   config.engine.keep_candidates = !config.decision_log.directory.empty();
-  config.server.mode = std::get<std::string>(FindKey("policy.mode")->get(config));
+  config.api.mode = std::get<std::string>(FindKey("policy.mode")->get(config));
   return config;
 }
 
 std::string PrintServeConfig(const ServeConfig& config) {
   const ServeConfig defaults;
   std::string text =
-      "# Configuration of codband serve: every setting, each with its default and what is "
-      "allowed.\n"
-      "# Command line comes before environment, environment before file, file before default. In\n"
-      "# the environment server.listen is CODBAND_SERVER_LISTEN, and so on.\n";
+      "# Configuration of codband serve: every setting with its default and the allowed values.\n"
+      "# The command line overrides the environment, the environment overrides this file. In the\n"
+      "# environment server.listen is CODBAND_SERVER_LISTEN, and so on.\n";
   std::string_view section;
   for (const ConfigKey& key : ConfigKeys()) {
     if (key.section != section) text += fmt::format("\n[{}]\n", key.section);
@@ -339,39 +339,13 @@ std::string PrintServeConfig(const ServeConfig& config) {
   return text;
 }
 
-Result<ListenAddress> ParseListenAddress(std::string_view text) {
-  const Status wrong = Status::InvalidArgument(
-      fmt::format("'{}' is no HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080", text));
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return wrong;
-  std::string_view host = text.substr(0, colon);
-  const auto port = ParseNumber<std::uint16_t>(text.substr(colon + 1));
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != host.npos) {
-    return wrong;  // an IPv6 address needs its brackets: ::1:8080 is an address too
-  }
-  if (host.empty() || !port) return wrong;
-  return ListenAddress{.host = std::string(host), .port = *port};
-}
-
-std::string FormatListenAddress(const ListenAddress& address) {
-  return address.host.find(':') == std::string::npos
-             ? fmt::format("{}:{}", address.host, address.port)
-             : fmt::format("[{}]:{}", address.host, address.port);
-}
-
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 Status CheckExposure(const ServeConfig& config) {
   if (IsLoopback(config.server.host) || !config.server.api_key.empty() || config.insecure)
     return {};
   return Status::InvalidArgument(fmt::format(
-      "server.listen is {}, which other machines can reach, and there is no API key: put one into "
-      "the environment variable {} or into a file that server.api_key_file names, or say "
-      "--insecure to let anybody in",
+      "server.listen is {}, which other machines can reach, but no API key is set: put one into "
+      "the environment variable {} or into the file that server.api_key_file names, or use "
+      "--insecure to serve anybody",
       FormatListenAddress({config.server.host, config.server.port}), kApiKeyVariable));
 }
 

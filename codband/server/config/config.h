@@ -8,65 +8,56 @@
 
 #include "codband/base/status.h"
 #include "codband/engine/engine.h"
+#include "codband/server/api/api.h"
 #include "codband/server/api/decision_log.h"
 #include "codband/server/http/server.h"
 #include "codband/store/rocksdb_store.h"
 
 namespace codband::server {
 
-// All that can be set about a server. What a default is stands with the options themselves.
+// All settings of a server. Defaults are those of the option structs.
 struct ServeConfig {
-  std::filesystem::path data;  // the data directory; empty: not said
+  std::filesystem::path data;  // the data directory; empty: not given
   engine::EngineOptions engine;
   ServerOptions server;
+  ApiOptions api;
   store::RocksDbOptions store;
   DecisionLogOptions decision_log;
-  std::filesystem::path api_key_file;  // where server.api_key came from, if from a file
-  bool insecure = false;               // listen to other machines without asking for a key
+  std::filesystem::path api_key_file;  // the file that server.api_key was read from, if any
+  bool insecure = false;               // serve other machines without an API key
 };
 
-// One setting of the command line: which flag said it, what it sets, and to what.
+// One setting of the command line: its flag, what it sets, and the value.
 struct ConfigFlag {
   std::string flag;   // "--listen", for messages
   std::string key;    // "server.listen"
   std::string value;  // as typed
 };
 
-// Where settings come from. Each overrules those before it; defaults come first of all.
+// Where settings come from. Each source overrides those before it, and all override defaults.
 struct ConfigSources {
   std::filesystem::path file = {};            // TOML; empty: none
   std::vector<std::string> environment = {};  // "CODBAND_SERVER_LISTEN=0.0.0.0:8080"; other names
-                                              // are passed over
+                                              // are ignored
   std::vector<ConfigFlag> flags = {};
 };
 
-// The variables of this process.
+// The environment of this process.
 std::vector<std::string> ProcessEnvironment();
 
-// Puts the settings together and reads the API key: from the variable CODBAND_API_KEY, else from
-// server.api_key_file. kInvalidArgument for a key or section that does not exist (the nearest that
-// does is suggested), a value of the wrong type or out of its range, a file that is no TOML; names
-// the setting, its value, what is allowed and where it was set:
+// Merges the settings and reads the API key: from the variable CODBAND_API_KEY, else from
+// server.api_key_file. kInvalidArgument for a key or section that does not exist (the nearest one
+// is suggested), a value of the wrong type or out of range, a file that is not TOML. The message
+// names the setting, its value, what is allowed and where it was set:
 //   rewards.wait_seconds is -1, expected a number from 1 to 31536000 (config.toml line 12)
-// kNotFound if a file is not there.
+// kNotFound if a file does not exist.
 Result<ServeConfig> ReadServeConfig(const ConfigSources& sources);
 
-// A complete TOML file with every setting, each under a comment on what it is, its default and what
-// is allowed. Reading it gives the same configuration. An API key is never part of it.
+// A complete TOML file: every setting, with a comment on its meaning, allowed values and default.
+// Reading it gives the same configuration. It never contains the API key.
 std::string PrintServeConfig(const ServeConfig& config);
 
-// "0.0.0.0:8080", "[::1]:8080", "localhost:0".
-struct ListenAddress {
-  std::string host;
-  std::uint16_t port = 0;
-};
-Result<ListenAddress> ParseListenAddress(std::string_view text);
-std::string FormatListenAddress(const ListenAddress& address);
-
-// Whether only this machine can reach the host.
-bool IsLoopback(std::string_view host);
-
-// Refuses to let other machines in without an API key, unless that was asked for in so many words.
+// kInvalidArgument if other machines could use the server without an API key, unless `insecure`.
 Status CheckExposure(const ServeConfig& config);
 
 }  // namespace codband::server

@@ -9,6 +9,7 @@
 
 #include "codband/base/check.h"
 #include "codband/policy/registry.h"
+#include "codband/server/config/listen_address.h"
 
 namespace codband::server {
 namespace {
@@ -30,7 +31,7 @@ Status SetWhole(ServeConfig& config, const ConfigValue& value) {
   return {};
 }
 
-// Set in mebibytes, stored in bytes.
+// Set in MiB, stored in bytes.
 template <auto Part, auto Member>
 ConfigValue GetMiB(const ServeConfig& config) {
   return static_cast<std::int64_t>((config.*Part).*Member / kMiB);
@@ -60,7 +61,7 @@ Status SetPolicy(ServeConfig& config, const ConfigValue& value) {
   if (!info.ok()) return info.status();
   if (info.value()->knows_truth) {
     return Status::InvalidArgument(fmt::format(
-        "policy '{}' is a yardstick for simulations, which know the truth", info.value()->name));
+        "policy '{}' needs the true parameters, which only simulations have", info.value()->name));
   }
   const auto parsed = MakePolicy(spec, {.dim = 32});
   if (!parsed.ok()) return parsed.status();
@@ -81,7 +82,7 @@ std::vector<ConfigKey> ServerKeys() {
       {.section = "server",
        .name = "data",
        .expected = "a directory",
-       .help = "The data directory, made if it is not there. Empty: as --data says.",
+       .help = "The data directory; created if it does not exist. Empty: --data must be given.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.data.string(); },
        .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
          config.data = std::get<std::string>(value);
@@ -89,8 +90,8 @@ std::vector<ConfigKey> ServerKeys() {
        }},
       {.section = "server",
        .name = "listen",
-       .expected = "HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any that is free)",
-       .help = "Where to listen. An address that other machines can reach needs an API key.",
+       .expected = "HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free port)",
+       .help = "Address to listen on. One that other machines can reach needs an API key.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          return FormatListenAddress({config.server.host, config.server.port});
        },
@@ -98,8 +99,9 @@ std::vector<ConfigKey> ServerKeys() {
       {.section = "server",
        .name = "api_key_file",
        .expected = "a file",
-       .help = "File with the key that requests must bring in the header X-API-Key. Empty: none.\n"
-               "The environment variable CODBAND_API_KEY, which holds the key itself, comes first.",
+       .help =
+           "File with the key that requests must send in the header X-API-Key. Empty: none.\n"
+           "The environment variable CODBAND_API_KEY, which holds the key itself, overrides it.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.api_key_file.string(); },
        .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
          config.api_key_file = std::get<std::string>(value);
@@ -108,7 +110,7 @@ std::vector<ConfigKey> ServerKeys() {
       {.section = "server",
        .name = "insecure",
        .kind = ConfigKind::kSwitch,
-       .help = "Listen to other machines although no API key is set.",
+       .help = "Serve other machines although no API key is set.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.insecure; },
        .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
          config.insecure = std::get<bool>(value);
@@ -127,7 +129,7 @@ std::vector<ConfigKey> ServerKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1'000'000,
-       .help = "Connections open at a time; more are turned away.",
+       .help = "Connections open at a time; more are refused with 503.",
        .get = GetWhole<&ServeConfig::server, &ServerOptions::max_connections>,
        .set = SetWhole<&ServeConfig::server, &ServerOptions::max_connections>},
       {.section = "server",
@@ -135,7 +137,7 @@ std::vector<ConfigKey> ServerKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1024,
        .max = 1 << 30,
-       .help = "Largest body of a request.",
+       .help = "Largest body of a request, and longest line of a bulk import.",
        .get = GetWhole<&ServeConfig::server, &ServerOptions::max_body_bytes>,
        .set = SetWhole<&ServeConfig::server, &ServerOptions::max_body_bytes>},
       {.section = "server",
@@ -144,14 +146,14 @@ std::vector<ConfigKey> ServerKeys() {
        .min = 1024,
        .max = 1LL << 36,
        .help = "Largest body of a bulk import.",
-       .get = GetWhole<&ServeConfig::server, &ServerOptions::max_import_bytes>,
-       .set = SetWhole<&ServeConfig::server, &ServerOptions::max_import_bytes>},
+       .get = GetWhole<&ServeConfig::server, &ServerOptions::max_stream_bytes>,
+       .set = SetWhole<&ServeConfig::server, &ServerOptions::max_stream_bytes>},
       {.section = "server",
        .name = "request_timeout_seconds",
        .kind = ConfigKind::kReal,
        .min = 0.1,
        .max = 3600,
-       .help = "How long a request may take to arrive as a whole.",
+       .help = "Time from the first byte of a request to its last; an import has it for every MiB.",
        .get = GetSeconds<&ServeConfig::server, &ServerOptions::request_timeout_ms>,
        .set = SetSeconds<&ServeConfig::server, &ServerOptions::request_timeout_ms>},
       {.section = "server",
@@ -159,7 +161,7 @@ std::vector<ConfigKey> ServerKeys() {
        .kind = ConfigKind::kReal,
        .min = 0.1,
        .max = 86'400,
-       .help = "How long a connection may stay open without a request.",
+       .help = "Time that a connection may stay open between requests.",
        .get = GetSeconds<&ServeConfig::server, &ServerOptions::idle_timeout_ms>,
        .set = SetSeconds<&ServeConfig::server, &ServerOptions::idle_timeout_ms>},
   };
@@ -170,7 +172,7 @@ std::vector<ConfigKey> LearningKeys() {
       {.section = "policy",
        .name = "spec",
        .expected = "a policy, such as codband; 'codband policies' lists them",
-       .help = "Who chooses, with parameters after a colon: 'codband policies' lists them.",
+       .help = "The policy, with its parameters after a colon; 'codband policies' lists them.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.engine.policy; },
        .set = SetPolicy},
       {.section = "policy",
@@ -178,8 +180,8 @@ std::vector<ConfigKey> LearningKeys() {
        .kind = ConfigKind::kWord,
        .words = {std::begin(kModes), std::end(kModes)},
        .help = "online: the policy's choice is shown and learned from.\n"
-               "apprentice: the first action on offer is shown and learned from.\n"
-               "logging_only: the first action on offer is shown, nothing is learned.",
+               "apprentice: the first candidate is shown and learned from.\n"
+               "logging_only: the first candidate is shown, nothing is learned.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          return std::string(kModes[static_cast<std::size_t>(config.engine.mode)]);
        },
@@ -193,8 +195,8 @@ std::vector<ConfigKey> LearningKeys() {
        .kind = ConfigKind::kReal,
        .min = 0,
        .max = 1,
-       .help = "Share of decisions that are drawn evenly from the candidates, so that no\n"
-               "probability in the decision log is 0.",
+       .help = "Share of decisions that are drawn uniformly from the candidates, so that no\n"
+               "propensity in the decision log is 0.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          return config.engine.exploration_floor;
        },
@@ -207,7 +209,7 @@ std::vector<ConfigKey> LearningKeys() {
        .kind = ConfigKind::kWhole,
        .min = 0,
        .max = 4'294'967'295,
-       .help = "Of the random draws; a draw depends on it and on the event alone.",
+       .help = "Seed of the random draws; a draw depends on the seed and the event id only.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::seed>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::seed>},
       {.section = "features",
@@ -215,8 +217,8 @@ std::vector<ConfigKey> LearningKeys() {
        .kind = ConfigKind::kWhole,
        .min = 0,
        .max = kMaxFeatures,
-       .help = "Numbers that describe an item; named features are hashed into so many.\n"
-               "0: as the data directory has it, or 32 for a new one. It cannot be changed later.",
+       .help = "Number of features of an item; named features are hashed into as many.\n"
+               "0: that of the data directory, 32 for a new one. It cannot be changed later.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>},
       {.section = "rewards",
@@ -224,7 +226,7 @@ std::vector<ConfigKey> LearningKeys() {
        .kind = ConfigKind::kReal,
        .min = 1,
        .max = kYearSeconds,
-       .help = "How long a decision waits for its reward.",
+       .help = "Time that a decision waits for its reward.",
        .get = GetSeconds<&ServeConfig::engine, &engine::EngineOptions::reward_wait_ms>,
        .set = SetSeconds<&ServeConfig::engine, &engine::EngineOptions::reward_wait_ms>},
       {.section = "rewards",
@@ -233,7 +235,8 @@ std::vector<ConfigKey> LearningKeys() {
        .min = -1e6,
        .max = 1e6,
        .words = {"none"},
-       .help = "What is learned when the wait is over and no reward came; \"none\": nothing.",
+       .help =
+           "Reward that is learned if none comes within the wait; \"none\": nothing is learned.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          if (!config.engine.default_reward) return "none";
          return *config.engine.default_reward;
@@ -254,7 +257,7 @@ std::vector<ConfigKey> ResourceKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1e9,
-       .help = "Users kept in memory; the others are read from disk when they come back.",
+       .help = "Users held in memory (an LRU cache); others are read from disk when they return.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::users_in_memory>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::users_in_memory>},
       {.section = "memory",
@@ -262,7 +265,7 @@ std::vector<ConfigKey> ResourceKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1 << 20,
-       .help = "Mebibytes of the store's read cache.",
+       .help = "Size of the store's read cache in MiB.",
        .get = GetMiB<&ServeConfig::store, &store::RocksDbOptions::cache_bytes>,
        .set = SetMiB<&ServeConfig::store, &store::RocksDbOptions::cache_bytes>},
       {.section = "memory",
@@ -270,14 +273,14 @@ std::vector<ConfigKey> ResourceKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1 << 20,
-       .help = "Mebibytes of the store's write buffers, all tables together.",
+       .help = "Size of the store's write buffers in MiB, all tables together.",
        .get = GetMiB<&ServeConfig::store, &store::RocksDbOptions::write_buffer_bytes>,
        .set = SetMiB<&ServeConfig::store, &store::RocksDbOptions::write_buffer_bytes>},
       {.section = "durability",
        .name = "sync",
        .kind = ConfigKind::kSwitch,
-       .help = "Wait for the disk before a request is acknowledged. false: a crash of the program\n"
-               "loses nothing, a loss of power may lose the last moments.",
+       .help = "fsync before a request is acknowledged. false: a crash of the program loses\n"
+               "nothing, a power failure may lose the last moments.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.engine.sync; },
        .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
          config.engine.sync = std::get<bool>(value);
@@ -288,7 +291,8 @@ std::vector<ConfigKey> ResourceKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1e9,
-       .help = "A checkpoint at the latest after so many rewards: what a start learns again.",
+       .help =
+           "Log entries after which a checkpoint is written. A start replays those after the last.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::checkpoint_events>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::checkpoint_events>},
       {.section = "durability",
@@ -296,7 +300,7 @@ std::vector<ConfigKey> ResourceKeys() {
        .kind = ConfigKind::kReal,
        .min = 0.1,
        .max = 86'400,
-       .help = "Or after so long.",
+       .help = "Time after which a checkpoint is written.",
        .get = GetSeconds<&ServeConfig::engine, &engine::EngineOptions::checkpoint_interval_ms>,
        .set = SetSeconds<&ServeConfig::engine, &engine::EngineOptions::checkpoint_interval_ms>},
       {.section = "durability",
@@ -304,7 +308,7 @@ std::vector<ConfigKey> ResourceKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1e7,
-       .help = "Requests that may wait for the disk; more are turned away.",
+       .help = "Requests that may wait for a group commit; more are refused with 503.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::max_queue>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::max_queue>},
   };
@@ -315,8 +319,8 @@ std::vector<ConfigKey> DecisionLogKeys() {
       {.section = "decision_log",
        .name = "directory",
        .expected = "a directory",
-       .help = "Where decisions and their rewards are written as DSJSON, for off-policy\n"
-               "evaluation. Empty: nowhere.",
+       .help = "Directory for the decision log (DSJSON, for off-policy evaluation).\n"
+               "Empty: no decision log.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          return config.decision_log.directory.string();
        },
@@ -329,7 +333,7 @@ std::vector<ConfigKey> DecisionLogKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1 << 20,
-       .help = "Mebibytes after which a new file is begun.",
+       .help = "Size in MiB after which a new file is started.",
        .get = GetMiB<&ServeConfig::decision_log, &DecisionLogOptions::max_file_bytes>,
        .set = SetMiB<&ServeConfig::decision_log, &DecisionLogOptions::max_file_bytes>},
       {.section = "decision_log",
@@ -337,7 +341,7 @@ std::vector<ConfigKey> DecisionLogKeys() {
        .kind = ConfigKind::kWhole,
        .min = 0,
        .max = 1e6,
-       .help = "Files that are kept; the oldest are removed. 0: all are kept.",
+       .help = "Files to keep; the oldest are removed. 0: all are kept.",
        .get = GetWhole<&ServeConfig::decision_log, &DecisionLogOptions::max_files>,
        .set = SetWhole<&ServeConfig::decision_log, &DecisionLogOptions::max_files>},
       {.section = "decision_log",
@@ -352,7 +356,7 @@ std::vector<ConfigKey> DecisionLogKeys() {
        .name = "when_full",
        .kind = ConfigKind::kWord,
        .words = {"block", "drop"},
-       .help = "When the queue is full: block, so that nothing is lost, or drop and count.",
+       .help = "What to do when the queue is full: block (backpressure), or drop and count.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          return config.decision_log.drop_when_full ? "drop" : "block";
        },
@@ -376,7 +380,7 @@ std::string ConfigKey::VariableName() const {
 }
 
 std::string ConfigKey::AllowedText() const {
-  // Wide enough for every limit in the table; no exponents in front of people.
+  // Wide enough for every limit in the table to be printed without an exponent.
   const auto range = [this] { return fmt::format("from {:.12g} to {:.12g}", min, max); };
   switch (kind) {
     case ConfigKind::kText:

@@ -22,7 +22,7 @@ enum class ConfigKind {
 
 using ConfigValue = std::variant<bool, std::int64_t, double, std::string>;
 
-// One setting. All that there is to know about settings is in the table of these.
+// One setting. The table of these is the one place that lists settings.
 struct ConfigKey {
   std::string_view section;
   std::string_view name;
@@ -30,10 +30,10 @@ struct ConfigKey {
   double min = 0;
   double max = 0;
   std::vector<std::string_view> words = {};
-  std::string_view expected = {};  // of a text: what it is to look like
+  std::string_view expected = {};  // of a text: its format
   std::string_view help;           // one or more lines
   ConfigValue (*get)(const ServeConfig& config);
-  // `value` is of the right kind and in range. An error without a message means: not as expected.
+  // `value` has the right kind and range. An error without a message means: not as `expected`.
   Status (*set)(ServeConfig& config, const ConfigValue& value);
 
   std::string FullName() const;      // "server.listen"
@@ -41,7 +41,7 @@ struct ConfigKey {
   std::string AllowedText() const;   // "a whole number from 1 to 256"
 };
 
-// In the order in which they are printed; keys of a section stand together.
+// In the order in which they are printed; keys of a section are adjacent.
 const std::vector<ConfigKey>& ConfigKeys();
 
 }  // namespace codband::server

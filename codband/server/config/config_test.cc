@@ -9,6 +9,7 @@
 
 #include "codband/base/file.h"
 #include "codband/server/config/config_keys.h"
+#include "codband/server/config/listen_address.h"
 
 namespace codband::server {
 namespace {
@@ -106,12 +107,12 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.server.threads, 7U);
   EXPECT_EQ(config.server.max_connections, 11U);
   EXPECT_EQ(config.server.max_body_bytes, 2048U);
-  EXPECT_EQ(config.server.max_import_bytes, 4096U);
+  EXPECT_EQ(config.server.max_stream_bytes, 4096U);
   EXPECT_EQ(config.server.request_timeout_ms, 1500);
   EXPECT_EQ(config.server.idle_timeout_ms, 2000);
   EXPECT_EQ(config.engine.policy, "linucb:alpha=0.3");
   EXPECT_EQ(config.engine.mode, engine::Mode::kApprentice);
-  EXPECT_EQ(config.server.mode, "apprentice");
+  EXPECT_EQ(config.api.mode, "apprentice");
   EXPECT_EQ(config.engine.exploration_floor, 0.25);
   EXPECT_EQ(config.engine.seed, 99U);
   EXPECT_EQ(config.engine.dim, 12U);
@@ -157,7 +158,7 @@ TEST_F(ConfigTest, EverySettingInTheTestFileDiffersFromItsDefault) {
 TEST_F(ConfigTest, PrintedDefaultsNameEverySettingWithItsRange) {
   const std::string printed = PrintServeConfig({});
   EXPECT_NE(printed.find(
-                "\n[rewards]\n# How long a decision waits for its reward.\n"
+                "\n[rewards]\n# Time that a decision waits for its reward.\n"
                 "# Allowed: a number from 1 to 31536000. Default: 600.0.\nwait_seconds = 600.0\n"),
             std::string::npos)
       << printed;
@@ -204,11 +205,11 @@ TEST_F(ConfigTest, ValuesOutOfRangeAreNamedWithTheirPlace) {
   EXPECT_EQ(FileError("[policy]\nexploration_floor = nan\n"),
             "policy.exploration_floor is nan, expected a number from 0 to 1 (config.toml line 2)");
   EXPECT_EQ(FileError("[policy]\nmode = \"offline\"\n"),
-            "policy.mode is the text 'offline', expected one of online, apprentice, logging_only "
+            "policy.mode is the string 'offline', expected one of online, apprentice, logging_only "
             "(config.toml line 2)");
   EXPECT_EQ(FileError("[server]\nlisten = \"8080\"\n"),
-            "server.listen is the text '8080', expected HOST:PORT, such as 127.0.0.1:8080 or "
-            "[::1]:8080 (port 0: any that is free) (config.toml line 2)");
+            "server.listen is the string '8080', expected HOST:PORT, such as 127.0.0.1:8080 or "
+            "[::1]:8080 (port 0: any free port) (config.toml line 2)");
   EXPECT_EQ(Error({.environment = {"CODBAND_MEMORY_USERS=0"}}),
             "memory.users is 0, expected a whole number from 1 to 1000000000 (environment variable "
             "CODBAND_MEMORY_USERS)");
@@ -218,15 +219,16 @@ TEST_F(ConfigTest, ValuesOutOfRangeAreNamedWithTheirPlace) {
 }
 
 TEST_F(ConfigTest, WrongTypesAreNamed) {
-  EXPECT_EQ(FileError("[server]\nthreads = \"two\"\n"),
-            "server.threads is the text 'two', expected a whole number from 1 to 256 (config.toml "
-            "line 2)");
+  EXPECT_EQ(
+      FileError("[server]\nthreads = \"two\"\n"),
+      "server.threads is the string 'two', expected a whole number from 1 to 256 (config.toml "
+      "line 2)");
   EXPECT_EQ(
       FileError("[server]\nthreads = 2.0\n").rfind("server.threads is 2, expected a whole", 0), 0U);
   EXPECT_EQ(FileError("[durability]\nsync = 1\n"),
             "durability.sync is 1, expected true or false (config.toml line 2)");
   EXPECT_EQ(FileError("[rewards]\ndefault = \"0\"\n"),
-            "rewards.default is the text '0', expected a number from -1000000 to 1000000 or "
+            "rewards.default is the string '0', expected a number from -1000000 to 1000000 or "
             "\"none\" (config.toml line 2)");
   EXPECT_EQ(FileError("[server]\nlisten = [\"127.0.0.1:80\"]\n")
                 .rfind("server.listen is an array, expected HOST:PORT", 0),
@@ -244,11 +246,12 @@ TEST_F(ConfigTest, WrongTypesAreNamed) {
 TEST_F(ConfigTest, PoliciesAreCheckedAtOnce) {
   EXPECT_EQ(
       FileError("[policy]\nspec = \"nosuch\"\n")
-          .rfind("policy.spec is the text 'nosuch': policy 'nosuch' is unknown; there are", 0),
+          .rfind("policy.spec is the string 'nosuch': policy 'nosuch' is unknown; there are", 0),
       0U);
   EXPECT_NE(FileError("[policy]\nspec = \"linucb:alpha=x\"\n").find("alpha = 'x'"),
             std::string::npos);
-  EXPECT_NE(FileError("[policy]\nspec = \"oracle-greedy\"\n").find("yardstick"), std::string::npos);
+  EXPECT_NE(FileError("[policy]\nspec = \"oracle-greedy\"\n").find("needs the true parameters"),
+            std::string::npos);
 }
 
 TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
@@ -261,7 +264,7 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
             "section [rewrads] is unknown (config.toml line 1); did you mean [rewards]?");
   EXPECT_EQ(FileError("listen = \"x\"\n"),
             "listen is unknown (config.toml line 1); did you mean server.listen?");
-  EXPECT_NE(FileError("[zzzzzzzzz]\n").find("; there are [server], [policy], [features]"),
+  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [policy], [features]"),
             std::string::npos);
   EXPECT_EQ(Error({.environment = {"CODBAND_SERVER_LISTN=x"}}),
             "environment variable CODBAND_SERVER_LISTN is unknown; did you mean "
@@ -302,10 +305,10 @@ TEST_F(ConfigTest, ApiKeyComesFromTheEnvironmentElseFromItsFileAndIsNeverPrinted
 
 TEST_F(ConfigTest, UnusableApiKeysAreRefusedWithoutShowingThem) {
   EXPECT_EQ(Error({.environment = {"CODBAND_API_KEY="}}),
-            "the API key is empty, expected visible ASCII characters without blanks (environment "
+            "the API key is empty, expected visible ASCII characters without spaces (environment "
             "variable CODBAND_API_KEY)");
   const std::string message = Error({.environment = {"CODBAND_API_KEY=secret word"}});
-  EXPECT_NE(message.find("that a header cannot carry"), std::string::npos) << message;
+  EXPECT_NE(message.find("that are not allowed in a header"), std::string::npos) << message;
   EXPECT_EQ(message.find("secret"), std::string::npos) << message;
   EXPECT_NE(
       FileError("[server]\napi_key_file = \"" + Write("\n", "empty") + "\"\n").find("is empty"),

@@ -26,8 +26,7 @@ std::string Authority(const HttpUrl& url) {
                                                  : fmt::format("[{}]:{}", url.host, url.port);
 }
 
-// Beast's synchronous calls know no time limits: here every call is an asynchronous one that is
-// waited for.
+// Beast's synchronous calls have no timeouts: every call here is asynchronous and waited for.
 class BeastClient final : public HttpClient {
  public:
   explicit BeastClient(HttpUrl url) : url_(std::move(url)), authority_(Authority(url_)) {}
@@ -54,8 +53,8 @@ class BeastClient final : public HttpClient {
   }
 
   Result<HttpReply> Send(const HttpRequest& request, std::chrono::milliseconds timeout) override {
-    // The server may have closed an idle connection. Then nothing of the request was read, and it
-    // is safe to send it once more.
+    // The server may have closed an idle connection. Then it has read nothing of the request, and a
+    // retry is safe.
     const bool reused = std::exchange(used_, true);
     if (!stream_) CODBAND_RETURN_IF_ERROR(Open(timeout));
     error_code error;
@@ -113,7 +112,7 @@ class BeastClient final : public HttpClient {
 
   Status Failed(const char* action, const error_code& error) const {
     if (error == beast::error::timeout) {
-      return {StatusCode::kUnavailable, fmt::format("{} does not answer in time", authority_)};
+      return {StatusCode::kUnavailable, fmt::format("{} did not answer in time", authority_)};
     }
     return Status::IoError(fmt::format("cannot {} {}: {}", action, authority_, error.message()));
   }
@@ -130,7 +129,7 @@ class BeastClient final : public HttpClient {
 
 Result<HttpUrl> ParseHttpUrl(std::string_view url) {
   const Status wrong =
-      Status::InvalidArgument(fmt::format("'{}' is no address such as http://127.0.0.1:8080", url));
+      Status::InvalidArgument(fmt::format("'{}' is not a URL such as http://127.0.0.1:8080", url));
   constexpr std::string_view kScheme = "http://";
   if (!url.starts_with(kScheme)) return wrong;
   std::string_view rest = url.substr(kScheme.size());

@@ -12,7 +12,7 @@
 
 namespace codband::server {
 
-// "http://127.0.0.1:8080", in parts. Only plain HTTP; what follows the port is left out.
+// The parts of "http://127.0.0.1:8080". Plain HTTP only; what follows the port is ignored.
 struct HttpUrl {
   std::string host;  // without the brackets of an IPv6 address
   std::uint16_t port = 80;
@@ -31,17 +31,17 @@ struct HttpReply {
   std::string body;
 };
 
-// One connection to a server, for commands and load tools: one request at a time, kept open between
-// them and opened again when the server has closed it in the meantime. Not thread-safe.
+// One connection to a server, for commands and tests: one request at a time. It is kept alive, and
+// reopened if the server has closed it meanwhile. Not thread-safe.
 class HttpClient {
  public:
-  // Connects. kUnavailable if nobody listens there, kInvalidArgument if the host has no address.
+  // Connects. kUnavailable if nobody listens, kInvalidArgument if the host cannot be resolved.
   static Result<std::unique_ptr<HttpClient>> Connect(const HttpUrl& url,
                                                      std::chrono::milliseconds timeout);
   virtual ~HttpClient() = default;
 
-  // Sends and waits for the whole reply, whatever its status says. kUnavailable when the time is
-  // over, kIoError when the connection breaks; the request may have been carried out all the same.
+  // Sends the request and waits for the complete reply, whatever its status. kUnavailable after the
+  // timeout, kIoError if the connection breaks; the request may have been handled nevertheless.
   virtual Result<HttpReply> Send(const HttpRequest& request, std::chrono::milliseconds timeout) = 0;
 };
 

@@ -5,13 +5,13 @@
 
 namespace codband::server {
 
-// An answer being made. Reused by a connection, so that its strings keep their memory.
+// A reply in the making. Reused by a connection, so that its strings keep their memory.
 struct Reply {
   int status = 200;
   std::string_view content_type = kJson;
   std::string body;
-  std::string headers;  // more of them: "Allow: GET\r\n"
-  bool close = false;   // the connection cannot go on
+  std::string headers;  // additional ones: "Allow: GET\r\n"
+  bool close = false;   // the connection cannot be kept alive
 
   static constexpr std::string_view kJson = "application/json";
 

@@ -16,7 +16,7 @@ namespace codband::server {
 
 namespace beast = boost::beast;
 
-// What the service looks at of a request's head. Reused by a connection.
+// The parts of a request's head that the server uses. Reused by a connection.
 struct RequestHead {
   enum class Expect { kNothing, kContinue, kOther };
 
@@ -34,24 +34,23 @@ struct RequestHead {
   }
 };
 
-// Beast's parser of one request, without its container of header fields: the few that matter go
+// Beast's parser for one request, without its container of header fields: the few that are used go
 // into a RequestHead, the body is appended to a string; both are borrowed. Stops after the header,
-// so that the caller can decide about the body; then set_eager(). Not thread-safe.
+// so that the caller can decide about the body; eager(true) makes it go on. Not thread-safe.
 class RequestReader final : public beast::http::basic_parser<true> {
  public:
   RequestReader(RequestHead& head, std::string& body) : head_(head), body_(body) {
     head_.Clear();
     body_.clear();
-    // Announced sizes are looked at by the caller, who knows the route.
+    // The caller, who knows the route, checks announced sizes.
     body_limit(std::numeric_limits<std::uint64_t>::max());
     header_limit(std::numeric_limits<std::uint32_t>::max());
   }
 
-  // A body of more bytes ends in http::error::body_limit.
+  // A longer body ends in http::error::body_limit.
   void set_max_body(std::uint64_t bytes) { max_body_ = bytes; }
-  // The rest of the body is of no interest.
+  // Skips the rest of the body.
   void DropBody() { drop_ = true; }
-  std::uint64_t body_bytes() const { return body_bytes_; }
 
  private:
   using View = beast::string_view;

@@ -6,34 +6,12 @@
 #include <algorithm>
 
 #include "codband/base/text.h"
-#include "codband/server/api/request_json.h"
-#include "codband/server/api/text.h"
+#include "codband/server/http/http_text.h"
 
 namespace codband::server {
 namespace {
 
-constexpr std::array<Route, kRouteCount> kRoutes = {{
-    {RouteId::kRank, Method::kPost, "/v1/rank"},
-    {RouteId::kReward, Method::kPost, "/v1/events/{id}/reward"},
-    {RouteId::kActivate, Method::kPost, "/v1/events/{id}/activate"},
-    {RouteId::kImportItems, Method::kPost, "/v1/items"},
-    {RouteId::kPutItem, Method::kPut, "/v1/items/{id}"},
-    {RouteId::kGetItem, Method::kGet, "/v1/items/{id}"},
-    {RouteId::kDeleteItem, Method::kDelete, "/v1/items/{id}"},
-    {RouteId::kGetUser, Method::kGet, "/v1/users/{id}"},
-    {RouteId::kForgetUser, Method::kDelete, "/v1/users/{id}"},
-    {RouteId::kModels, Method::kGet, "/v1/models"},
-    {RouteId::kModel, Method::kGet, "/v1/models/{id}"},
-    {RouteId::kChanges, Method::kGet, "/v1/changes"},
-    {RouteId::kBackup, Method::kPost, "/v1/backup"},
-    {RouteId::kLive, Method::kGet, "/v1/health/live", true},
-    {RouteId::kReady, Method::kGet, "/v1/health/ready", true},
-    {RouteId::kMetrics, Method::kGet, "/metrics"},
-    {RouteId::kOpenApi, Method::kGet, "/openapi.json"},
-    {RouteId::kPage, Method::kGet, "/"},
-}};
-
-// The path and the query of a target; "http://host/path" is a target too.
+// The path and the query of a target.
 std::pair<std::string_view, std::string_view> SplitTarget(std::string_view target) {
   const std::size_t question = target.find('?');
   const std::string_view query =
@@ -77,31 +55,30 @@ std::string_view MethodName(Method method) {
   return "?";
 }
 
-std::span<const Route> Routes() { return kRoutes; }
-
-RouteMatch MatchRoute(std::string_view method, std::string_view target) {
+RouteMatch Router::Match(std::string_view method, std::string_view target) const {
   RouteMatch match;
   std::string_view path;
   std::tie(path, match.query) = SplitTarget(target);
   match.head = method == "HEAD";
   const std::string_view wanted = match.head ? "GET" : method;
-  for (const Route& route : kRoutes) {
-    if (!Matches(route.pattern, path, match.raw_id)) continue;
+  for (std::size_t i = 0; i < routes_.size(); ++i) {
+    if (!Matches(routes_[i].pattern, path, match.raw_id)) continue;
     match.kind = RouteMatch::Kind::kWrongMethod;
-    if (MethodName(route.method) == wanted) {
+    if (MethodName(routes_[i].method) == wanted) {
       match.kind = RouteMatch::Kind::kFound;
-      match.route = &route;
+      match.route = &routes_[i];
+      match.index = i;
       return match;
     }
   }
   return match;
 }
 
-std::string AllowedMethods(std::string_view target) {
+std::string Router::AllowedMethods(std::string_view target) const {
   const std::string_view path = SplitTarget(target).first;
   std::vector<std::string_view> methods;
   std::string_view ignored;
-  for (const Route& route : kRoutes) {
+  for (const Route& route : routes_) {
     if (!Matches(route.pattern, path, ignored)) continue;
     methods.push_back(MethodName(route.method));
     if (route.method == Method::kGet) methods.push_back("HEAD");
@@ -110,13 +87,13 @@ std::string AllowedMethods(std::string_view target) {
   return fmt::format("{}", fmt::join(methods, ", "));
 }
 
-std::vector<std::string_view> NearPaths(std::string_view target) {
+std::vector<std::string_view> Router::NearPaths(std::string_view target) const {
   constexpr std::size_t kMost = 3;
-  constexpr std::size_t kLongest = 200;  // of a path that is worth comparing
+  constexpr std::size_t kLongest = 200;  // bytes of the path that are compared
   const std::string_view path = SplitTarget(target).first.substr(0, kLongest);
   std::vector<std::pair<std::size_t, std::string_view>> found;
-  for (const Route& route : kRoutes) {
-    // The id may be anything: only what stands around it is compared.
+  for (const Route& route : routes_) {
+    // An id may be anything: a path that begins like the pattern is near.
     const std::string_view stem = route.pattern.substr(0, route.pattern.find('{'));
     const std::size_t distance = stem.size() < route.pattern.size() && path.starts_with(stem)
                                      ? 1
@@ -130,17 +107,6 @@ std::vector<std::string_view> NearPaths(std::string_view target) {
   std::vector<std::string_view> paths;
   for (std::size_t i = 0; i < std::min(found.size(), kMost); ++i) paths.push_back(found[i].second);
   return paths;
-}
-
-Result<std::string> DecodeId(std::string_view raw_id) {
-  Result<std::string> id = UrlDecode(raw_id);
-  if (!id.ok()) return Status::InvalidArgument("id: " + id.status().message());
-  if (!IsUtf8(id.value())) return Status::InvalidArgument("id: is not valid UTF-8");
-  if (id.value().empty() || id.value().size() > kMaxIdBytes) {
-    return Status::InvalidArgument(
-        fmt::format("id: has {} bytes, expected 1 to {}", id.value().size(), kMaxIdBytes));
-  }
-  return id;
 }
 
 Result<Query> ParseQuery(std::string_view query, std::span<const std::string_view> known) {

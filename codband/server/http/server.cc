@@ -13,9 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "codband/server/api/api.h"
-#include "codband/server/api/decision_log.h"
-#include "codband/server/api/metrics.h"
+#include "codband/base/clock.h"
+#include "codband/server/http/service.h"
 #include "codband/server/http/session.h"
 #include "codband/server/http/worker.h"
 
@@ -27,15 +26,9 @@ using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-constexpr std::size_t kMostRefusing = 64;  // connections that are being told that there is no room
+constexpr std::size_t kMostRefusing = 64;  // connections that are being sent a 503 at a time
 
-std::int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-// Often enough for the shortest time limit, and for the clock in the answers.
+// Short enough for the shortest timeout and for the Date header.
 std::chrono::milliseconds TickOf(const ServerOptions& options) {
   const std::int64_t shortest = std::min(options.request_timeout_ms, options.idle_timeout_ms);
   return std::chrono::milliseconds(std::clamp<std::int64_t>(shortest / 4, 5, 500));
@@ -45,41 +38,43 @@ Status Validate(const ServerOptions& options) {
   const auto bad = [](std::string_view field, std::string_view reason) {
     return Status::InvalidArgument(fmt::format("{}: {}", field, reason));
   };
+  const auto not_positive = [&](std::string_view field, std::int64_t value) {
+    return bad(field, fmt::format("is {}, expected a positive number", value));
+  };
   if (options.threads == 0 || options.threads > kMaxThreads) {
     return bad("threads", fmt::format("is {}, expected 1 to {}", options.threads, kMaxThreads));
   }
-  if (options.max_connections == 0) return bad("max_connections", "is 0");
-  if (options.request_timeout_ms <= 0) return bad("request_timeout_ms", "is not positive");
-  if (options.idle_timeout_ms <= 0) return bad("idle_timeout_ms", "is not positive");
-  if (options.max_body_bytes == 0) return bad("max_body_bytes", "is 0");
+  if (options.max_connections == 0) return not_positive("max_connections", 0);
+  if (options.request_timeout_ms <= 0) {
+    return not_positive("request_timeout_ms", options.request_timeout_ms);
+  }
+  if (options.idle_timeout_ms <= 0) {
+    return not_positive("idle_timeout_ms", options.idle_timeout_ms);
+  }
+  if (options.max_body_bytes == 0) return not_positive("max_body_bytes", 0);
   if (options.api_key.find_first_of("\r\n") != std::string::npos) {
-    return bad("api_key", "has a line break");
+    return bad("api_key", "contains a line break");
   }
   return {};
 }
 
-std::vector<std::unique_ptr<Worker>> MakeWorkers(const ServerOptions& options) {
+std::vector<std::unique_ptr<Worker>> MakeWorkers(const ServerOptions& options, std::size_t routes) {
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t i = 0; i < options.threads; ++i) {
-    workers.push_back(std::make_unique<Worker>(TickOf(options)));
+    workers.push_back(std::make_unique<Worker>(i, TickOf(options), routes));
   }
   return workers;
 }
 
-class HttpServer final : public Server {
+class HttpServer final : public Server, public ServerView {
  public:
-  HttpServer(engine::Engine& engine, const ServerOptions& options)
+  HttpServer(std::unique_ptr<Service> service, const ServerOptions& options)
       : options_(options),
-        start_time_ms_(NowMs()),
-        api_(engine, options_,
-             {.metrics =
-                  [this, &engine] {
-                    std::vector<const RouteMetrics*> threads;
-                    for (const auto& worker : workers_) threads.push_back(&worker->metrics());
-                    return RenderMetrics(threads, Facts(), engine.Stats());
-                  },
-              .facts = [this] { return Facts(); }}),
-        workers_(MakeWorkers(options_)) {}
+        start_time_ms_(UnixMillis()),
+        service_(std::move(service)),
+        workers_(MakeWorkers(options_, service_->router().routes().size())) {
+    service_->Start(workers_.size());
+  }
   ~HttpServer() override { Stop(); }
 
   Status Listen() {
@@ -100,11 +95,11 @@ class HttpServer final : public Server {
     }
     const std::string where = fmt::format("{}:{}", options_.host, options_.port);
     if (error == asio::error::address_in_use) {
-      return {StatusCode::kUnavailable, fmt::format("{} is taken by another program", where)};
+      return {StatusCode::kUnavailable, fmt::format("{} is in use by another program", where)};
     }
     if (error == boost::system::errc::address_not_available) {
       return Status::InvalidArgument(
-          fmt::format("host: {} is no address of this machine", options_.host));
+          fmt::format("host: {} is not an address of this machine", options_.host));
     }
     return {StatusCode::kUnavailable,
             fmt::format("cannot listen on {}: {}", where, error.message())};
@@ -127,26 +122,30 @@ class HttpServer final : public Server {
       error_code ignored;
       acceptor_.close(ignored);
       retry_.cancel();
-      // A connection that was accepted just now may be on its way to another worker, which must
-      // not have ended before it gets there: all are told from here, after it was sent.
+      // A connection accepted just before may still be queued for another worker, which must not
+      // end before it arrives: Stop is posted from this thread, and so after the connection.
       for (const auto& worker : workers_) worker->Stop();
     });
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
-    api_.Stop();
+    service_->Stop();
+  }
+
+  ServerFacts Facts() const override {
+    return {.connections = connections_.load(std::memory_order_relaxed),
+            .connections_accepted = accepted_.load(std::memory_order_relaxed),
+            .connections_refused = refused_.load(std::memory_order_relaxed),
+            .start_time_ms = start_time_ms_,
+            .now_ms = UnixMillis()};
+  }
+
+  std::vector<RouteMetrics::Totals> RouteTotals() const override {
+    std::vector<RouteMetrics::Totals> totals(service_->router().routes().size() + 1);
+    for (const auto& worker : workers_) worker->metrics().AddTo(totals);
+    return totals;
   }
 
  private:
-  ServerFacts Facts() const {
-    ServerFacts facts{.connections = connections_.load(std::memory_order_relaxed),
-                      .connections_accepted = accepted_.load(std::memory_order_relaxed),
-                      .connections_refused = refused_.load(std::memory_order_relaxed),
-                      .start_time_ms = start_time_ms_,
-                      .now_ms = NowMs()};
-    if (options_.decision_log != nullptr) facts.decision_log = options_.decision_log->Stats();
-    return facts;
-  }
-
   Awaitable<void> Accept() {
     for (std::size_t turn = 0;; ++turn) {
       Worker& worker = *workers_[turn % workers_.size()];
@@ -155,7 +154,7 @@ class HttpServer final : public Server {
           co_await acceptor_.async_accept(worker.io(), asio::redirect_error(kUseAwaitable, error));
       if (!acceptor_.is_open()) co_return;
       if (error) {
-        // Out of file descriptors, most likely: some will come free.
+        // Most likely out of file descriptors: retry until some are closed.
         retry_.expires_after(std::chrono::milliseconds(50));
         co_await retry_.async_wait(asio::redirect_error(kUseAwaitable, error));
         if (!acceptor_.is_open()) co_return;
@@ -171,13 +170,13 @@ class HttpServer final : public Server {
     std::atomic<std::uint64_t>& count = full ? refusing_ : connections_;
     if (full) {
       refused_.fetch_add(1, std::memory_order_relaxed);
-      if (refusing_.load() >= kMostRefusing) return;  // closes it without a word
+      if (refusing_.load() >= kMostRefusing) return;  // closed without a reply
     }
     count.fetch_add(1);
     asio::post(worker.io(), [this, &worker, &count, full, socket = std::move(socket)]() mutable {
-      // Shared with the coroutine alone, which may only hold what can be copied.
-      const auto session = std::make_shared<Session>(worker, api_, options_, std::move(socket),
-                                                     [&count] { count.fetch_sub(1); });
+      // Shared only with the coroutine, whose function object must be copyable.
+      const auto session = std::make_shared<Session>(
+          worker, *service_, *this, options_, std::move(socket), [&count] { count.fetch_sub(1); });
       asio::co_spawn(
           worker.io(), [session, full] { return full ? session->Refuse() : session->Run(); },
           asio::detached);
@@ -191,7 +190,7 @@ class HttpServer final : public Server {
   std::atomic<std::uint64_t> accepted_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
   std::uint16_t port_ = 0;
-  Api api_;
+  const std::unique_ptr<Service> service_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Acceptor acceptor_{workers_.front()->io()};
   Timer retry_{workers_.front()->io()};
@@ -201,10 +200,10 @@ class HttpServer final : public Server {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::Start(engine::Engine& engine,
+Result<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Service> service,
                                               const ServerOptions& options) {
   CODBAND_RETURN_IF_ERROR(Validate(options));
-  auto server = std::make_unique<HttpServer>(engine, options);
+  auto server = std::make_unique<HttpServer>(std::move(service), options);
   CODBAND_RETURN_IF_ERROR(server->Listen());
   server->Serve();
   return std::unique_ptr<Server>(std::move(server));

@@ -1,4 +1,4 @@
-// How the server treats connections: order, limits, slow and vanishing clients, the end.
+// How the server treats connections: order, limits, slow and vanishing clients, shutdown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "codband/server/http/server.h"
-#include "codband/server/http/test_client.h"
+#include "codband/server/server_fixture.h"
 
 namespace codband::server {
 namespace {
@@ -83,13 +82,13 @@ TEST_F(ServerLimitsTest, ContinuesWhenExpected) {
   EXPECT_EQ(client.Receive().status, 100);
   client.Send(body);
   EXPECT_EQ(client.Receive().status, 200);
-  // Whoever would be refused is told at once.
+  // A request that would be refused is refused at once.
   client.Send("POST /v1/rank HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n");
   EXPECT_EQ(client.Receive().status, 413);
   EXPECT_EQ(Request("GET", "/v1/models", "", "Expect: miracles\r\n").status, 417);
 }
 
-TEST_F(ServerLimitsTest, LargeBodiesAreRefusedUnread) {
+TEST_F(ServerLimitsTest, LargeBodiesAreRefusedBeforeTheyAreRead) {
   Start({.max_body_bytes = 1000});
   TestClient announced = Connect();
   announced.Send("POST /v1/rank HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
@@ -117,14 +116,14 @@ TEST_F(ServerLimitsTest, TheWholeOfARefusedBodyMayBeSent) {
   const std::string body(3'000'000, ' ');
   std::thread sender(
       [&] { client.Send("POST /v1/rank HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + body); });
-  // The answer survives what is still coming in.
+  // The reply is not lost although the client is still sending.
   EXPECT_EQ(client.Receive().status, 413);
   client.ShutdownSend();
   sender.join();
 }
 
 TEST_F(ServerLimitsTest, ImportsHaveALimitOfTheirOwn) {
-  Start({.max_body_bytes = 1000, .max_import_bytes = 5000});
+  Start({.max_body_bytes = 1000, .max_stream_bytes = 5000});
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += "{\"id\":\"a\",\"features\":[1,2,3,4]}\n";
   EXPECT_EQ(Request("POST", "/v1/items", lines).status, 200);
@@ -151,7 +150,7 @@ TEST_F(ServerLimitsTest, LargeHeadersAreRefused) {
   EXPECT_EQ(client.Receive().status, 431);
 }
 
-TEST_F(ServerLimitsTest, WhatIsNotHttpIsRefused) {
+TEST_F(ServerLimitsTest, MalformedHttpIsRefused) {
   Start();
   for (const char* bytes :
        {"nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET /\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n",
@@ -169,7 +168,7 @@ TEST_F(ServerLimitsTest, WhatIsNotHttpIsRefused) {
   EXPECT_EQ(Request("GET", "/v1/health/live").status, 200);
 }
 
-TEST_F(ServerLimitsTest, SlowRequestsEnd) {
+TEST_F(ServerLimitsTest, SlowRequestsTimeOut) {
   Start({.request_timeout_ms = 150});
   for (const char* start : {"G", "GET /v1/health/live HTTP/1.1\r\nX-",
                             "POST /v1/rank HTTP/1.1\r\nContent-Length: 9\r\n\r\n{",
@@ -184,7 +183,7 @@ TEST_F(ServerLimitsTest, SlowRequestsEnd) {
   }
 }
 
-TEST_F(ServerLimitsTest, ATrickleDoesNotBuyTime) {
+TEST_F(ServerLimitsTest, ATrickleDoesNotExtendTheTimeout) {
   Start({.request_timeout_ms = 150});
   TestClient client = Connect();
   client.Send("GET /v1/health/live HTTP/1.1\r\nX-A: ");
@@ -198,7 +197,7 @@ TEST_F(ServerLimitsTest, ATrickleDoesNotBuyTime) {
   sender.join();
 }
 
-TEST_F(ServerLimitsTest, IdleConnectionsEndWithoutAWord) {
+TEST_F(ServerLimitsTest, IdleConnectionsAreClosedWithoutAReply) {
   Start({.idle_timeout_ms = 100});
   TestClient fresh = Connect();
   EXPECT_TRUE(fresh.Ended());
@@ -273,7 +272,7 @@ TEST_F(ServerLimitsTest, TwoHundredConnectionsAtOnce) {
   }
 }
 
-TEST_F(ServerLimitsTest, TooManyConnectionsAreTurnedAway) {
+TEST_F(ServerLimitsTest, TooManyConnectionsAreRefused) {
   Start({.max_connections = 3});
   std::vector<TestClient> clients;
   for (int i = 0; i < 3; ++i) {
@@ -287,7 +286,7 @@ TEST_F(ServerLimitsTest, TooManyConnectionsAreTurnedAway) {
   EXPECT_EQ(refused.Error("code"), "TooManyConnections");
   EXPECT_TRUE(refused.Has("Retry-After: 1\r\n"));
   EXPECT_EQ(clients.front().Request("GET", "/v1/health/live").status, 200);
-  // One that leaves makes room.
+  // A closed connection makes room.
   clients.pop_back();
   int status = 0;
   for (int i = 0; i < 1000 && status != 200; ++i) {

@@ -1,20 +1,15 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "codband/server/http/server.h"
-#include "codband/server/test_support.h"
 
 namespace codband::server {
 
@@ -32,8 +27,8 @@ struct TestReply {
   }
 };
 
-// A client that sends exactly the bytes it is told to. For tests only. Waits half a minute at most
-// for anything, so that a server that is stuck fails a test instead of holding it up.
+// A client that sends exactly the given bytes. For tests only. Waits half a minute at most for
+// anything, so that a server that hangs fails a test instead of blocking it.
 class TestClient {
  public:
   explicit TestClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -101,10 +96,10 @@ class TestClient {
     return Receive(method == "HEAD");
   }
 
-  // Whether the server has closed the connection, with nothing more said.
+  // Whether the server has closed the connection without sending more.
   bool Ended() { return input_.empty() && !ReadSome(); }
 
-  // Goes away without a farewell: the server sees a reset.
+  // Closes the connection with a reset.
   void Reset() {
     const linger now{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
@@ -124,25 +119,6 @@ class TestClient {
   int socket_;
   bool connected_ = false;
   std::string input_;
-};
-
-// A server over a fake engine on a free port.
-class ServerFixture : public ::testing::Test {
- protected:
-  void Start(ServerOptions options = {}) {
-    options.port = 0;
-    Result<std::unique_ptr<Server>> server = Server::Start(engine_, options);
-    ASSERT_TRUE(server.ok()) << server.status().ToString();
-    server_ = std::move(server).value();
-  }
-  TestClient Connect() { return TestClient(server_->port()); }
-  TestReply Request(std::string_view method, std::string_view target, std::string_view body = {},
-                    std::string_view headers = {}) {
-    return Connect().Request(method, target, body, headers);
-  }
-
-  FakeEngine engine_;
-  std::unique_ptr<Server> server_;
 };
 
 }  // namespace codband::server

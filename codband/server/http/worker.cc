@@ -6,8 +6,13 @@
 
 namespace codband::server {
 
-Worker::Worker(std::chrono::milliseconds tick)
-    : io_(1), guard_(io_.get_executor()), tick_(tick), timer_(io_) {
+Worker::Worker(std::size_t index, std::chrono::milliseconds tick, std::size_t routes)
+    : index_(index),
+      io_(1),
+      guard_(io_.get_executor()),
+      tick_(tick),
+      timer_(io_),
+      metrics_(routes) {
   SetDate();
 }
 
@@ -51,7 +56,7 @@ void Worker::SetDate() {
   std::tm parts{};
   gmtime_r(&now, &parts);
   char text[64];
-  // The C locale is never changed by the library, so the names are English.
+  // The program never leaves the C locale, so the names are English.
   const std::size_t size =
       std::strftime(text, sizeof(text), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
   date_header_.assign(text, size);
@@ -63,7 +68,7 @@ void Worker::Complete(PendingCall* call) {
     call->next_ = head;
   } while (!completed_.compare_exchange_weak(head, call, std::memory_order_release,
                                              std::memory_order_relaxed));
-  // Whoever finds the stack empty wakes the worker; the others ride along.
+  // Whoever finds the stack empty wakes the worker for all that follow.
   if (head == nullptr) asio::post(io_, [this] { ResumeCompleted(); });
 }
 
@@ -77,7 +82,7 @@ void Worker::ResumeCompleted() {
     call = next;
   }
   while (first != nullptr) {
-    // Resuming ends the life of the call.
+    // Resuming destroys the call.
     PendingCall* const next = first->next_;
     PendingCall::Handler handler = std::move(*first->handler_);
     handler();

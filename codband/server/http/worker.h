@@ -11,7 +11,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
@@ -21,46 +20,49 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "codband/server/api/metrics.h"
+#include "codband/server/http/route_metrics.h"
 
 namespace codband::server {
 
 namespace asio = boost::asio;
 using Executor = asio::io_context::executor_type;
 using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
-// A coroutine gives every co_await a statement of its own: g++ 12 lays out the frame wrongly for
-// some that stand in the condition of an if or a loop.
+// In a coroutine every co_await is a statement of its own: g++ 12 miscompiles some that are part of
+// the condition of an if or a loop.
 template <typename T>
 using Awaitable = asio::awaitable<T, Executor>;
 inline constexpr asio::use_awaitable_t<Executor> kUseAwaitable;
 
 class PendingCall;
 
-// What a worker has to look after besides running it.
+// A connection as its worker sees it.
 class WorkerClient {
  public:
   using Clock = std::chrono::steady_clock;
 
   virtual ~WorkerClient() = default;
-  // Neither may end the client: it cancels what it waits for, and ends afterwards.
-  virtual void OnTick(Clock::time_point now) = 0;  // a few times within every time limit
-  virtual void OnStop() = 0;                       // no new requests
+  // Neither may destroy the client: it cancels what it waits for, and ends afterwards.
+  virtual void OnTick(Clock::time_point now) = 0;  // several times within every timeout
+  virtual void OnStop() = 0;                       // accept no new requests
 };
 
-// One thread with its own event loop: a connection stays on one worker, so that nothing of it needs
-// a lock. Time limits are kept by one timer for all connections. Everything but Complete, Stop and
-// the metrics belongs to the worker's thread.
+// One thread with an event loop. A connection stays on one worker, so its state needs no lock. One
+// timer serves the timeouts of all connections. Only Complete, Stop, index and reading the metrics
+// are safe from other threads.
 class Worker {
  public:
-  explicit Worker(std::chrono::milliseconds tick);
+  // `tick` is the resolution of timeouts, `routes` the size of the table of routes.
+  Worker(std::size_t index, std::chrono::milliseconds tick, std::size_t routes);
+
+  std::size_t index() const { return index_; }
 
   asio::io_context& io() { return io_; }
   RouteMetrics& metrics() { return metrics_; }
   const RouteMetrics& metrics() const { return metrics_; }
 
-  // Runs until stopped and without clients.
+  // Runs until it is stopped and has no clients left.
   void Run();
-  // From any thread, while it runs: tells the clients, and ends Run once they are gone.
+  // From any thread, while it runs: tells the clients, and ends Run once they have ended.
   void Stop();
   bool stopping() const { return stopping_; }
 
@@ -68,7 +70,7 @@ class Worker {
   void Remove(WorkerClient* client);
 
   // From any thread: resumes the waiting coroutine on the worker's thread. Calls that complete
-  // together, as after one commit of many, wake the worker once.
+  // together, as after a group commit, wake the worker once.
   void Complete(PendingCall* call);
 
   // "Date: Sun, 07 Jul 2019 12:00:00 GMT\r\n", at most a tick old.
@@ -83,6 +85,7 @@ class Worker {
   void ResumeCompleted();
   void EndIfDone();
 
+  const std::size_t index_;
   asio::io_context io_;
   asio::executor_work_guard<Executor> guard_;
   std::chrono::milliseconds tick_;
@@ -94,8 +97,8 @@ class Worker {
   bool stopping_ = false;
 };
 
-// A call whose answer comes from another thread, or at once. Lives on the frame of the coroutine
-// that waits for it.
+// A call that completes on another thread, or at once. Lives in the frame of the coroutine that
+// waits for it.
 class PendingCall {
  public:
   explicit PendingCall(Worker& worker) : worker_(worker) {}
@@ -107,7 +110,7 @@ class PendingCall {
 
  protected:
   ~PendingCall() = default;
-  // From any thread, once. The object may be gone when it returns.
+  // From any thread, once. The object may be destroyed before it returns.
   void Complete() {
     if (state_.exchange(State::kCompleted, std::memory_order_acq_rel) == State::kWaiting) {
       worker_.Complete(this);

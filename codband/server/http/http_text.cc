@@ -1,4 +1,4 @@
-#include "codband/server/api/text.h"
+#include "codband/server/http/http_text.h"
 
 #include <fmt/format.h>
 

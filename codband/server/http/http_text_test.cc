@@ -1,11 +1,11 @@
-#include "codband/server/api/text.h"
+#include "codband/server/http/http_text.h"
 
 #include <gtest/gtest.h>
 
 namespace codband::server {
 namespace {
 
-TEST(ServerTextTest, SecretsAreEqualOrNot) {
+TEST(HttpTextTest, SecretsAreEqualOrNot) {
   EXPECT_TRUE(SameSecret("key", "key"));
   EXPECT_FALSE(SameSecret("key", "kez"));
   EXPECT_FALSE(SameSecret("key", "ke"));

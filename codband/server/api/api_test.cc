@@ -1,4 +1,4 @@
-#include "codband/server/http/server.h"
+#include "codband/server/api/api.h"
 
 #include <gtest/gtest.h>
 
@@ -7,20 +7,19 @@
 #include <vector>
 
 #include "codband/server/api/openapi.h"
-#include "codband/server/http/router.h"
-#include "codband/server/http/test_client.h"
+#include "codband/server/server_fixture.h"
 
 namespace codband::server {
 namespace {
 
 using nlohmann::json;
 
-class ServerTest : public ServerFixture {
+class ApiTest : public ServerFixture {
  protected:
   void SetUp() override { Start(); }
 };
 
-TEST_F(ServerTest, RanksAndTellsTheEngineWhatWasAsked) {
+TEST_F(ApiTest, RanksWithTheRequestOfTheClient) {
   const TestReply reply =
       Request("POST", "/v1/rank", R"({"userId":"ada","eventId":"e1","actions":["a","b"]})");
   ASSERT_EQ(reply.status, 200) << reply.body;
@@ -37,11 +36,11 @@ TEST_F(ServerTest, RanksAndTellsTheEngineWhatWasAsked) {
   EXPECT_EQ(engine_.last_request().candidates.size(), 2u);
 }
 
-TEST_F(ServerTest, AUserWithoutAModelHasNull) {
+TEST_F(ApiTest, AUserWithoutAModelHasANullModelId) {
   EXPECT_TRUE(Request("POST", "/v1/rank", R"({"userId":"new"})").Json()["modelId"].is_null());
 }
 
-TEST_F(ServerTest, ExplainsWhenAsked) {
+TEST_F(ApiTest, ExplainsWhenAsked) {
   const std::string body = R"({"userId":"u","actions":["a"]})";
   EXPECT_EQ(Request("POST", "/v1/rank?explain=true", body).Json()["explanation"]["groupUsers"], 4);
   EXPECT_FALSE(Request("POST", "/v1/rank?explain=false", body).Json().contains("explanation"));
@@ -49,11 +48,11 @@ TEST_F(ServerTest, ExplainsWhenAsked) {
   EXPECT_EQ(Request("POST", "/v1/rank?why=1", body).status, 400);
 }
 
-TEST_F(ServerTest, AnswersThatComeAtOnceAreAnswersToo) {
+TEST_F(ApiTest, CallsThatCompleteAtOnceAreAnswered) {
   EXPECT_EQ(Request("POST", "/v1/rank", R"({"userId":"now","actions":["a"]})").status, 200);
 }
 
-TEST_F(ServerTest, BadRequestsNeverReachTheEngine) {
+TEST_F(ApiTest, BadRequestsNeverReachTheEngine) {
   for (const char* body : {"{", "{}", R"({"userId":"u","actions":[{"id":"a","features":[1]}]})",
                            R"({"userId":"u","actions":[{"id":"a","features":[1,2,3,1e400]}]})"}) {
     const TestReply reply = Request("POST", "/v1/rank", body);
@@ -68,7 +67,7 @@ TEST_F(ServerTest, BadRequestsNeverReachTheEngine) {
   EXPECT_EQ(engine_.calls(), 0u);
 }
 
-TEST_F(ServerTest, StatusesOfTheEngineBecomeStatusesOfHttp) {
+TEST_F(ApiTest, EngineErrorsBecomeHttpStatuses) {
   const auto rank = [&](const std::string& user) {
     return Request("POST", "/v1/rank", R"({"userId":")" + user + "\"}");
   };
@@ -87,7 +86,7 @@ TEST_F(ServerTest, StatusesOfTheEngineBecomeStatusesOfHttp) {
   EXPECT_EQ(rank("well").status, 200);
 }
 
-TEST_F(ServerTest, RewardsHaveFourOutcomes) {
+TEST_F(ApiTest, RewardsHaveFourOutcomes) {
   const std::string body = R"({"value":0.5})";
   const TestReply first = Request("POST", "/v1/events/e%2F1/reward", body);
   EXPECT_EQ(first.status, 200);
@@ -100,14 +99,14 @@ TEST_F(ServerTest, RewardsHaveFourOutcomes) {
   EXPECT_EQ(Request("POST", "/v1/events/unknown/reward", body).status, 404);
 }
 
-TEST_F(ServerTest, Activates) {
+TEST_F(ApiTest, Activates) {
   const TestReply reply = Request("POST", "/v1/events/e/activate");
   EXPECT_EQ(reply.status, 204);
   EXPECT_FALSE(reply.Has("Content-Length"));
   EXPECT_EQ(Request("POST", "/v1/events/unknown/activate").status, 404);
 }
 
-TEST_F(ServerTest, ItemsArePutReadAndDeleted) {
+TEST_F(ApiTest, ItemsArePutReadAndDeleted) {
   EXPECT_EQ(Request("GET", "/v1/items/a%20b").status, 404);
   EXPECT_EQ(Request("PUT", "/v1/items/a%20b", R"({"features":[1,2,3,4],"tags":["t"]})").status,
             204);
@@ -117,7 +116,7 @@ TEST_F(ServerTest, ItemsArePutReadAndDeleted) {
   EXPECT_EQ(Request("DELETE", "/v1/items/a%20b").status, 404);
 }
 
-TEST_F(ServerTest, ImportsLines) {
+TEST_F(ApiTest, ImportsLines) {
   std::string lines;
   for (int i = 0; i < 2500; ++i) {
     lines += R"({"id":"item-)" + std::to_string(i) + R"(","features":[1,2,3,4]})" + "\n";
@@ -130,7 +129,7 @@ TEST_F(ServerTest, ImportsLines) {
   EXPECT_EQ(engine_.items(), 2500u);
 }
 
-TEST_F(ServerTest, ImportsChunkedLines) {
+TEST_F(ApiTest, ImportsChunkedLines) {
   TestClient client = Connect();
   client.Send("POST /v1/items HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
   client.Send("10\r\n{\"id\":\"a\",\"featu\r\n");
@@ -139,7 +138,7 @@ TEST_F(ServerTest, ImportsChunkedLines) {
   EXPECT_EQ(client.Request("GET", "/v1/items/a").status, 200);
 }
 
-TEST_F(ServerTest, AnImportIsAllOrNothing) {
+TEST_F(ApiTest, AnImportIsAllOrNothing) {
   const TestReply reply =
       Request("POST", "/v1/items", "{\"id\":\"a\",\"features\":[1,2,3,4]}\n\n{\"id\":\"b\"}\n");
   EXPECT_EQ(reply.status, 400);
@@ -149,13 +148,23 @@ TEST_F(ServerTest, AnImportIsAllOrNothing) {
   EXPECT_EQ(error["imported"], 0);
   EXPECT_EQ(engine_.items(), 0u);
   EXPECT_EQ(Request("POST", "/v1/items", "\n\n").Error("message"),
-            "is empty, expected one JSON object a line");
+            "is empty, expected one JSON object per line");
   EXPECT_EQ(Request("POST", "/v1/items").status, 400);
   EXPECT_EQ(Request("POST", "/v1/items", "[{}]").Error("message"),
             "is an array, expected an object");
 }
 
-TEST_F(ServerTest, Users) {
+TEST_F(ApiTest, AnExceptionDuringAnImportIsAnInternalError) {
+  TestClient client = Connect();
+  const TestReply reply =
+      client.Request("POST", "/v1/items", "{\"id\":\"throw\",\"features\":[1,2,3,4]}\n");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(reply.Error("code"), "Internal");
+  EXPECT_EQ(reply.Error("message"), "the engine is broken");
+  EXPECT_EQ(client.Request("GET", "/v1/health/live").status, 200) << "the connection is kept";
+}
+
+TEST_F(ApiTest, Users) {
   const json user = Request("GET", "/v1/users/ada").Json();
   EXPECT_EQ(user["userId"], "ada");
   EXPECT_EQ(user["since"], "2019-07-07T12:00:00.123Z");
@@ -164,7 +173,7 @@ TEST_F(ServerTest, Users) {
   EXPECT_EQ(Request("DELETE", "/v1/users/nobody").status, 404);
 }
 
-TEST_F(ServerTest, Models) {
+TEST_F(ApiTest, Models) {
   const json models = Request("GET", "/v1/models?top=1").Json()["models"];
   ASSERT_EQ(models.size(), 2u);
   EXPECT_EQ(models[0]["topItems"].size(), 1u);
@@ -176,20 +185,20 @@ TEST_F(ServerTest, Models) {
   EXPECT_EQ(Request("GET", "/v1/models?top=1001").status, 400);
 }
 
-TEST_F(ServerTest, Changes) {
+TEST_F(ApiTest, Changes) {
   EXPECT_EQ(Request("GET", "/v1/changes").Json()["changes"].size(), 2u);
   EXPECT_EQ(Request("GET", "/v1/changes?limit=1").Json()["changes"].size(), 1u);
   EXPECT_EQ(Request("GET", "/v1/changes?limit=-1").status, 400);
 }
 
-TEST_F(ServerTest, Backups) {
+TEST_F(ApiTest, Backups) {
   const TestReply reply = Request("POST", "/v1/backup", R"({"directory":"/b"})");
   EXPECT_EQ(reply.status, 201);
   EXPECT_EQ(reply.body, R"({"directory":"/b"})");
   EXPECT_EQ(Request("POST", "/v1/backup", R"({"directory":"/taken"})").status, 400);
 }
 
-TEST_F(ServerTest, ReadinessIsThatOfTheStore) {
+TEST_F(ApiTest, ReadinessIsThatOfTheStore) {
   EXPECT_EQ(Request("GET", "/v1/health/live").body, R"({"status":"live"})");
   EXPECT_EQ(Request("GET", "/v1/health/ready").status, 200);
   engine_.set_last_error("disk on fire");
@@ -199,7 +208,7 @@ TEST_F(ServerTest, ReadinessIsThatOfTheStore) {
   EXPECT_EQ(Request("GET", "/v1/health/live").status, 200);
 }
 
-TEST_F(ServerTest, MetricsCountRequests) {
+TEST_F(ApiTest, MetricsCountRequests) {
   Request("GET", "/v1/models");
   Request("GET", "/v1/nothing");
   const TestReply reply = Request("GET", "/metrics");
@@ -217,7 +226,7 @@ TEST_F(ServerTest, MetricsCountRequests) {
   EXPECT_GE(std::stoi(reply.body.substr(at + name.size())), 1);
 }
 
-TEST_F(ServerTest, FirstPageAndDescription) {
+TEST_F(ApiTest, StatusPageAndOpenApi) {
   const TestReply page = Request("GET", "/");
   EXPECT_EQ(page.status, 200);
   EXPECT_TRUE(page.Has("text/html"));
@@ -226,13 +235,13 @@ TEST_F(ServerTest, FirstPageAndDescription) {
   EXPECT_EQ(Request("GET", "/openapi.json").body, kOpenApiJson);
 }
 
-TEST_F(ServerTest, HeadHasTheLengthWithoutTheBody) {
+TEST_F(ApiTest, HeadHasTheLengthWithoutTheBody) {
   TestClient client = Connect();
   const TestReply head = client.Request("HEAD", "/v1/models");
   EXPECT_EQ(head.status, 200);
   const TestReply get = client.Request("GET", "/v1/models");
   EXPECT_TRUE(head.Has("Content-Length: " + std::to_string(get.body.size()) + "\r\n"));
-  for (const Route& route : Routes()) {
+  for (const Route& route : Api::Routes()) {
     if (route.method != Method::kGet) continue;
     std::string path(route.pattern);
     if (path.find("{id}") != std::string::npos) path.replace(path.find("{id}"), 4, "1");
@@ -241,7 +250,7 @@ TEST_F(ServerTest, HeadHasTheLengthWithoutTheBody) {
   }
 }
 
-TEST_F(ServerTest, WrongMethodsAndPathsAreToldTheRightOnes) {
+TEST_F(ApiTest, WrongMethodsAndPathsGetSuggestions) {
   const TestReply method = Request("GET", "/v1/rank");
   EXPECT_EQ(method.status, 405);
   EXPECT_TRUE(method.Has("Allow: POST\r\n"));
@@ -254,28 +263,28 @@ TEST_F(ServerTest, WrongMethodsAndPathsAreToldTheRightOnes) {
   EXPECT_EQ(Request("GET", "/v1/users/%ff").status, 400);
 }
 
-TEST_F(ServerTest, TheTypeOfTheContentIsNotLookedAt) {
+TEST_F(ApiTest, TheContentTypeIsIgnored) {
   EXPECT_EQ(Request("POST", "/v1/rank", R"({"userId":"u"})",
                     "Content-Type: application/x-www-form-urlencoded\r\n")
                 .status,
             200);
 }
 
-TEST(ServerKeyTest, OnlyHealthIsOpenWithoutTheKey) {
+TEST(ApiKeyTest, OnlyHealthIsOpenWithoutTheKey) {
   FakeEngine engine;
   ServerOptions options{.port = 0};
   options.api_key = "secret";
-  auto server = Server::Start(engine, options);
+  auto server = StartServer(engine, options);
   ASSERT_TRUE(server.ok());
   const std::uint16_t port = server.value()->port();
-  for (const Route& route : Routes()) {
+  for (const Route& route : Api::Routes()) {
     std::string path(route.pattern);
     if (path.find("{id}") != std::string::npos) path.replace(path.find("{id}"), 4, "1");
     const std::string_view method = MethodName(route.method);
     const TestReply without = TestClient(port).Request(method, path, "{}");
-    EXPECT_EQ(without.status == 401, !route.open) << path;
+    EXPECT_EQ(without.status == 401, route.access == Access::kKey) << path;
     EXPECT_EQ(TestClient(port).Request(method, path, "{}", "X-API-Key: secres\r\n").status == 401,
-              !route.open);
+              route.access == Access::kKey);
     EXPECT_NE(TestClient(port).Request(method, path, "{}", "x-api-key: secret\r\n").status, 401);
   }
   EXPECT_EQ(TestClient(port).Request("GET", "/nowhere").status, 401);
@@ -288,13 +297,13 @@ TEST(ServerKeyTest, OnlyHealthIsOpenWithoutTheKey) {
 TEST(ServerStartTest, RefusesWhatItCannotDo) {
   FakeEngine engine;
   const auto code = [&](const ServerOptions& options) {
-    return Server::Start(engine, options).status().code();
+    return StartServer(engine, options).status().code();
   };
   EXPECT_EQ(code({.host = "nowhere", .port = 0}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.host = "192.0.2.1", .port = 0}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.port = 0, .threads = 0}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.port = 0, .request_timeout_ms = 0}), StatusCode::kInvalidArgument);
-  const auto first = Server::Start(engine, {.port = 0});
+  const auto first = StartServer(engine, {.port = 0});
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(code({.port = first.value()->port()}), StatusCode::kUnavailable);
 }

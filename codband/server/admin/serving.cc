@@ -1,0 +1,134 @@
+#include "codband/server/admin/serving.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <utility>
+
+#include "codband/base/file.h"
+#include "codband/base/version.h"
+#include "codband/server/admin/data_directory.h"
+#include "codband/server/api/api.h"
+#include "codband/server/config/listen_address.h"
+
+namespace codband::server {
+namespace {
+
+std::string ReachableUrl(std::string host, std::uint16_t port) {
+  if (host == "0.0.0.0") host = "127.0.0.1";
+  if (host == "::") host = "::1";
+  return "http://" + FormatListenAddress({std::move(host), port});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
+                                                const ServingOptions& options) {
+  std::unique_ptr<Serving> serving(new Serving(config));
+  CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
+  CODBAND_RETURN_IF_ERROR(serving->OpenEngine());
+  CODBAND_RETURN_IF_ERROR(serving->Listen(options.any_port));
+  CODBAND_RETURN_IF_ERROR(WriteServerNote(config.data, {.url = serving->url_, .pid = getpid()}));
+  if (options.demo) {
+    auto demo = Demo::Start(*serving->engine_, {.seed = config.engine.seed});
+    if (!demo.ok()) return demo.status();
+    serving->demo_ = std::move(demo).value();
+  }
+  return serving;
+}
+
+Status Serving::OpenDecisionLog() {
+  if (config_.decision_log.directory.empty()) return {};
+  auto log = DecisionLog::Open(config_.decision_log);
+  if (!log.ok()) return log.status();
+  log_ = std::move(log).value();
+  return {};
+}
+
+Status Serving::OpenEngine() {
+  CODBAND_RETURN_IF_ERROR(EnsureDirectory(config_.data));
+  auto store = OpenDataStore(config_.data, config_.store);
+  if (!store.ok()) return store.status();
+  std::function<void(const engine::FinishedDecision&)> on_finished;
+  if (log_ != nullptr) {
+    on_finished = [log = log_.get()](const engine::FinishedDecision& decision) {
+      log->Append(decision);
+    };
+  }
+  auto engine =
+      engine::Engine::Open(std::move(store).value(), config_.engine, std::move(on_finished));
+  if (engine.ok()) {
+    engine_ = std::move(engine).value();
+    return {};
+  }
+  if (config_.engine.dim == 0) return engine.status();
+  return {engine.status().code(),
+          fmt::format("{} (features.dimension is {}; 0 takes that of the directory)",
+                      engine.status().message(), config_.engine.dim)};
+}
+
+Status Serving::Listen(bool any_port) {
+  const ApiOptions api{.mode = config_.api.mode, .decision_log = log_.get()};
+  ServerOptions options = config_.server;
+  auto server = StartServer(*engine_, options, api);
+  if (!server.ok() && server.status().code() == StatusCode::kUnavailable && any_port) {
+    options.port = 0;
+    server = StartServer(*engine_, options, api);
+  }
+  if (server.ok()) {
+    server_ = std::move(server).value();
+    url_ = ReachableUrl(config_.server.host, server_->port());
+    return {};
+  }
+  if (server.status().code() != StatusCode::kUnavailable) return server.status();
+  return {StatusCode::kUnavailable,
+          fmt::format("{}; choose another with --listen HOST:PORT, port 0 for any free one",
+                      server.status().message())};
+}
+
+std::string Serving::Greeting() const {
+  std::string text =
+      fmt::format("codband {} listens on {}\nData in {}, policy {}, {} features{}\n", kVersion,
+                  url_, config_.data.string(), config_.engine.policy, engine_->dim(),
+                  config_.server.api_key.empty() ? "" : ", API key required");
+  if (demo_ == nullptr) return text;
+  const std::string& user = demo_->world().user(0);
+  fmt::format_to(
+      std::back_inserter(text),
+      "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
+      "  curl -s '{}/v1/rank?explain=true' -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
+      "  curl -s {}/v1/events/EVENT_ID/reward -d '{{\"value\": 1}}'  # EVENT_ID of the reply "
+      "above\n"
+      "  curl -s {}/v1/users/{}\n\n",
+      demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, url_, user);
+  return text;
+}
+
+std::optional<std::string> Serving::DecisionLogNews() {
+  if (log_ == nullptr) return std::nullopt;
+  const DecisionLogStats stats = log_->Stats();
+  if (stats.last_error.ok() == !log_fails_) return std::nullopt;
+  log_fails_ = !log_fails_;
+  if (log_fails_) return fmt::format("decision log: {}", stats.last_error.message());
+  return fmt::format("decision log: writes succeed again; {} decisions were lost", stats.failed);
+}
+
+void Serving::Stop() {
+  if (server_ != nullptr) {
+    server_->Stop();
+    if (!url_.empty()) RemoveServerNote(config_.data);
+  }
+  demo_.reset();
+  server_.reset();
+  engine_.reset();
+  if (log_ != nullptr) log_->Stop();
+}
+
+std::filesystem::path DemoDirectory() {
+  std::filesystem::path directory = "out/demo";
+  if (EnsureDirectory(directory).ok()) return directory;
+  return std::filesystem::temp_directory_path() / fmt::format("codband-demo-{}", getuid());
+}
+
+}  // namespace codband::server

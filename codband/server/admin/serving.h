@@ -1,0 +1,66 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "codband/base/status.h"
+#include "codband/engine/engine.h"
+#include "codband/server/admin/demo.h"
+#include "codband/server/api/decision_log.h"
+#include "codband/server/config/config.h"
+#include "codband/server/http/server.h"
+
+namespace codband::server {
+
+struct ServingOptions {
+  bool demo = false;      // simulated listeners use the server
+  bool any_port = false;  // take any free port if the configured one is in use
+};
+
+// A running server and all that belongs to it: decision log, engine, HTTP, the note in the data
+// directory, the demo. What `codband serve` does between its flags and its signals. Not
+// thread-safe.
+class Serving {
+ public:
+  // Opens the data directory, creating it if necessary, and listens. Messages say what can be done.
+  static Result<std::unique_ptr<Serving>> Start(const ServeConfig& config,
+                                                const ServingOptions& options = {});
+  ~Serving() { Stop(); }
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+
+  // Where this machine can reach it: "http://127.0.0.1:8080".
+  const std::string& url() const { return url_; }
+  // Whether there is something to look at: at once, but for a demo.
+  bool warm() const { return demo_ == nullptr || demo_->warm(); }
+  // What is served where, and for a demo what to try, for people.
+  std::string Greeting() const;
+  // A sentence when the decision log begins to fail or works again; none if nothing has changed.
+  std::optional<std::string> DecisionLogNews();
+
+  // Answers what has been read, removes the note, writes the last checkpoint, flushes the decision
+  // log. Safe to call twice.
+  void Stop();
+
+ private:
+  explicit Serving(const ServeConfig& config) : config_(config) {}
+  Status OpenDecisionLog();
+  Status OpenEngine();
+  Status Listen(bool any_port);
+
+  const ServeConfig config_;
+  std::unique_ptr<DecisionLog> log_;  // may be null
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Demo> demo_;  // may be null
+  std::string url_;
+  bool log_fails_ = false;
+};
+
+// Where a demo keeps its data unless told otherwise: out/demo below the current directory if that
+// can be written, else a directory of the user's among the temporary files.
+std::filesystem::path DemoDirectory();
+
+}  // namespace codband::server

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "codband/base/status.h"
+#include "codband/server/http/http_error.h"
+#include "codband/server/http/reply.h"
+
+namespace codband::server {
+
+// How far a bulk import came before its error.
+struct ImportProgress {
+  std::optional<std::uint64_t> line = {};  // at fault, from 1; none: no line in particular
+  std::uint64_t imported = 0;              // items that are in the catalogue nevertheless
+};
+
+// Make the reply {"error": {"code", "field", "message", …}}, with Retry-After where a retry helps.
+void SetApiError(Reply& reply, const HttpError& error,
+                 const std::optional<ImportProgress>& progress = {});
+// By the table of http_error.h. Precondition: not ok.
+void SetApiError(Reply& reply, const Status& status);
+// An exception reached the top of a handler: 500, whatever the reply was before.
+void SetInternalError(Reply& reply, std::string message);
+
+}  // namespace codband::server

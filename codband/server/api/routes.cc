@@ -1,0 +1,53 @@
+// Every route of the API. A new one is a row here, a handler in handlers.cc (declared in api.h), an
+// operation in openapi.json and a row in docs/http_api.md; the router, the metrics, the limits and
+// the check of the key follow from the row.
+#include <array>
+
+#include "codband/server/api/api.h"
+
+namespace codband::server {
+
+std::span<const Api::Row> Api::Table() {
+  using enum Method;
+  using enum BodyKind;
+  using enum Access;
+  // Method, path, operation in OpenAPI, body, access; handler.
+  static constexpr Row kTable[] = {
+      {{kPost, "/v1/rank", "rank", kWhole, kKey}, &Api::Rank},
+      {{kPost, "/v1/events/{id}/reward", "reward", kWhole, kKey}, &Api::Reward},
+      {{kPost, "/v1/events/{id}/activate", "activate", kNone, kKey}, &Api::Activate},
+      {{kPost, "/v1/items", "importItems", kStreamed, kKey}, nullptr, &Api::ImportItems},
+      {{kPut, "/v1/items/{id}", "putItem", kWhole, kKey}, &Api::PutItem},
+      {{kGet, "/v1/items/{id}", "getItem", kNone, kKey}, &Api::GetItem},
+      {{kDelete, "/v1/items/{id}", "deleteItem", kNone, kKey}, &Api::DeleteItem},
+      {{kGet, "/v1/users/{id}", "getUser", kNone, kKey}, &Api::GetUser},
+      {{kDelete, "/v1/users/{id}", "forgetUser", kNone, kKey}, &Api::ForgetUser},
+      {{kGet, "/v1/models", "listModels", kNone, kKey}, &Api::ListModels},
+      {{kGet, "/v1/models/{id}", "getModel", kNone, kKey}, &Api::GetModel},
+      {{kGet, "/v1/changes", "listChanges", kNone, kKey}, &Api::ListChanges},
+      {{kPost, "/v1/backup", "backup", kWhole, kKey}, &Api::Backup},
+      {{kGet, "/v1/health/live", "live", kNone, kOpen}, &Api::Live},
+      {{kGet, "/v1/health/ready", "ready", kNone, kOpen}, &Api::Ready},
+      {{kGet, "/metrics", "metrics", kNone, kKey}, &Api::Metrics},
+      {{kGet, "/openapi.json", "openapi", kNone, kKey}, &Api::OpenApi},
+      {{kGet, "/", "page", kNone, kKey}, &Api::Page},
+  };
+  return kTable;
+}
+
+std::span<const Route> Api::Routes() {
+  // The same rows without their handlers, which the router does not know.
+  static const std::vector<Route> routes = [] {
+    std::vector<Route> all;
+    for (const Row& row : Table()) all.push_back(row.route);
+    return all;
+  }();
+  return routes;
+}
+
+const Router& Api::router() const {
+  static const Router router(Routes());
+  return router;
+}
+
+}  // namespace codband::server

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "codband/server/api/api.h"
+#include "codband/server/http/test_client.h"
+#include "codband/server/test_support.h"
+
+namespace codband::server {
+
+// A server over a fake engine on a free port.
+class ServerFixture : public ::testing::Test {
+ protected:
+  void Start(ServerOptions options = {}) {
+    options.port = 0;
+    Result<std::unique_ptr<Server>> server = StartServer(engine_, options);
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    server_ = std::move(server).value();
+  }
+  TestClient Connect() { return TestClient(server_->port()); }
+  TestReply Request(std::string_view method, std::string_view target, std::string_view body = {},
+                    std::string_view headers = {}) {
+    return Connect().Request(method, target, body, headers);
+  }
+
+  FakeEngine engine_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace codband::server
