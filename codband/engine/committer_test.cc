@@ -88,6 +88,7 @@ class CommitterBox {
     PendingDecision pending{.time_ms = now_ms_, .deadline_ms = now_ms_ + kWaitMs, .user = user};
     pending.decision.user = HashUser(user);
     pending.decision.features = {1, 2};
+    pending.decision.propensity = 1;  // a record must have one
     return pending;
   }
   void SubmitRank(const std::string& event, const PendingDecision& pending,

@@ -331,12 +331,12 @@ TEST(EngineTest, SettingsChangeWithoutForgettingUnlessTheyCannot) {
   EXPECT_EQ(box->GetUser("user0").value().observations, 10U);
 
   box.options().policy = "codband:window=4";
-  EXPECT_EQ(box.TryOpen().message(),
-            "policy 'codband': window = 4, but what was learned was learned with 8 and cannot go "
-            "on with another");
+  EXPECT_EQ(
+      box.TryOpen().message(),
+      "policy 'codband': window = 4, expected 8, with which the saved state was learned: this "
+      "parameter cannot change");
   box.options().policy = "linucb";
-  EXPECT_EQ(box.TryOpen().message(),
-            "policy 'linucb' cannot go on with what 'codband' has learned");
+  EXPECT_EQ(box.TryOpen().message(), "policy 'linucb' cannot continue from the state of 'codband'");
   box.options().policy = "codband";
   box.options().dim = 4;
   EXPECT_EQ(box.TryOpen().message(),
@@ -354,8 +354,7 @@ TEST(EngineTest, ADirectoryKnowsItsPolicyFromTheFirstReward) {
   box.Open();  // nothing was learned
   Visit(box, "ann", "a", 1);
   box.options().policy = "codband";
-  EXPECT_EQ(box.TryOpen().message(),
-            "policy 'codband' cannot go on with what 'linucb' has learned");
+  EXPECT_EQ(box.TryOpen().message(), "policy 'codband' cannot continue from the state of 'linucb'");
 }
 
 TEST(EngineTest, ServesEveryPolicy) {
