@@ -41,7 +41,8 @@ PrepareOptions PrepareOptions::For(data::DataSet set) {
 }
 
 std::vector<std::string> PreparedFiles() {
-  std::vector<std::string> names(kStreamFiles.begin(), kStreamFiles.end());
+  std::vector<std::string> names;
+  for (const std::string_view name : kStreamFiles) names.emplace_back(name);
   names.emplace_back(kMetaFile);
   return names;
 }
