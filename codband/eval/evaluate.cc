@@ -101,14 +101,14 @@ void AddWarnings(const std::vector<ScoredEvent>& events, double low, TargetRepor
   double squares = 0;
   for (const ScoredEvent& event : events) squares += event.weight * event.weight;
   if (squares == 0) {
-    warn("the log never made a choice that this policy would make; nothing can be said of it");
+    report.warnings.emplace_back(
+        "no support: the log never chose an action that this policy would choose");
     return;
   }
   if (report.effective_sample < kFewEffective) {
     warn(
-        fmt::format("thin support: the log is worth only about {:.0f} of this policy's own "
-                    "decisions ({} events); expect intervals to be wide and bootstrap ones to be "
-                    "too narrow",
+        fmt::format("thin support: the effective sample size is about {:.0f} of {} events; expect "
+                    "wide intervals, and bootstrap intervals that are too narrow",
                     report.effective_sample, events.size()));
   }
   if (report.accepted < kFewAccepted) {
@@ -133,8 +133,7 @@ void AddWarnings(const std::vector<ScoredEvent>& events, double low, TargetRepor
       !(report.unsupported.value_or(0) > 0 && off < 0)) {
     warn(
         fmt::format("the weights average {:.3f} where 1 is expected: the log's propensities are "
-                    "not the chances that its choices were made with, or some choices of this "
-                    "policy are missing from it",
+                    "wrong, or the log lacks some choices of this policy",
                     report.mean_weight));
   }
 }

@@ -87,7 +87,7 @@ TEST(EvaluateTest, WarnsInPlainWords) {
   EXPECT_TRUE(thin.targets[0].warnings.empty());
   // A target outside the log's choices.
   const Evaluation outside = report({.p = {0, 0.5, 0.5}, .mean = {0.5, 0.5, 0.5}}, 1000);
-  EXPECT_TRUE(Warns(outside.targets[1].warnings, "nothing can be said"));
+  EXPECT_TRUE(Warns(outside.targets[1].warnings, "no support"));
   EXPECT_TRUE(Warns(outside.targets[2].warnings, "33.3% of this policy's choices"));
   EXPECT_NEAR(*outside.targets[2].unsupported, 1.0 / 3, 1e-12);
   // The same where the log does not say so: the weights do.
