@@ -9,7 +9,7 @@
 namespace codband {
 namespace {
 
-// Chances below this are of no consequence: a change brings more at every step.
+// Chances below this are negligible: the hazard brings more at every step.
 constexpr double kNegligible = 1e-6;
 
 }  // namespace
@@ -95,7 +95,7 @@ void Belief::Load(ByteReader& in) {
   }
   for (std::uint32_t i = 0; i < count; ++i) models_[i] = in.U64("believed model");
   in.Floats("beliefs", std::span(chances_).first(count));
-  in.Floats("belief in a fresh taste", {&fresh_, 1});
+  in.Floats("belief in a fresh parameter", {&fresh_, 1});
   count_ = count;
   double sum = fresh_;
   bool chances = fresh_ >= 0;

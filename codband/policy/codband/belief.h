@@ -11,9 +11,9 @@
 
 namespace codband {
 
-// Which model a user is believed to be on now: the likeliest few models with their chances, the
-// chance of a taste that no model knows, and what is left over, which is spread over all other
-// models in proportion to how likely they are for anybody. A user nobody knows is all left-over.
+// The posterior over the model a user is on now, truncated: the likeliest few models with their
+// chances, the chance of a fresh parameter that no model knows, and the rest, which is spread over
+// all other models in proportion to their prior. A new user is all rest.
 //
 // A plain value of fixed size: beliefs never allocate, and a user costs the same however many
 // models there are.
@@ -26,20 +26,21 @@ class Belief {
   ModelId model(std::size_t i) const { return models_[i]; }
   double chance(std::size_t i) const { return chances_[i]; }
   double fresh() const { return fresh_; }
-  double rest() const;  // the chance that is left over
+  double rest() const;  // the chance of all other models
 
   // All on one model.
   void Settle(ModelId model);
   // Nothing is known.
   void Clear() { *this = Belief(); }
 
-  // From the chance of each model of the pool and, last, of a taste that none knows. The chances
-  // add up to 1. The likeliest are kept, but for those that do not matter.
+  // From the chance of each model of the pool and, last, of a fresh parameter. The chances add up
+  // to
+  // 1. The likeliest are kept, but for negligible ones.
   void Assign(const ModelPool& pool, std::span<const double> chances);
 
-  // The chance of each model of the pool into `chances`, the left-over spread by the prior weights
-  // (of each model; they need not add up to 1); the last place is for a fresh taste. A model that
-  // is gone leaves its chance to the others.
+  // The chance of each model of the pool into `chances`, the rest spread by the prior weights (of
+  // each model; they need not add up to 1); the last place is for a fresh parameter. A model that
+  // has been dropped leaves its chance to the others.
   void Expand(const ModelPool& pool, std::span<const double> prior_weights,
               std::span<double> chances) const;
 

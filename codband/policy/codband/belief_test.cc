@@ -28,14 +28,14 @@ std::vector<double> Expanded(const Belief& belief, const ModelPool& pool,
   return chances;
 }
 
-TEST(BeliefTest, NothingIsKnownToBeginWith) {
+TEST(BeliefTest, NewBeliefIsAllRest) {
   const Belief belief;
   EXPECT_EQ(belief.size(), 0U);
   EXPECT_EQ(belief.fresh(), 0);
   EXPECT_EQ(belief.rest(), 1);
 }
 
-TEST(BeliefTest, KeepsTheLikeliestInOrderAndLeavesOutWhatDoesNotMatter) {
+TEST(BeliefTest, KeepsTheLikeliestInOrderAndLeavesOutNegligibleOnes) {
   const ModelPool pool = PoolOf(4);
   Belief belief;
   belief.Assign(pool, std::vector<double>{0.2, 0.5, 1e-9, 0.2, 0.1 - 1e-9});
@@ -79,7 +79,7 @@ TEST(BeliefTest, OfMoreModelsThanItHoldsTheLeastLikelyFallOut) {
   }
 }
 
-TEST(BeliefTest, LeftOverIsSpreadByThePriorOverThoseNotListed) {
+TEST(BeliefTest, RestIsSpreadByThePriorOverModelsNotListed) {
   const ModelPool pool = PoolOf(3);
   Belief belief;
   belief.Assign(pool, std::vector<double>{0, 0.6, 0, 0.1});
@@ -123,7 +123,7 @@ TEST(BeliefTest, ChancesAddUpToOneWhereNothingIsListed) {
   EXPECT_EQ(Expanded(Belief(), pool, {0, 0, 1}), (std::vector<double>{0, 0, 1}));
 }
 
-TEST(BeliefTest, EmptyPoolLeavesAFreshTaste) {
+TEST(BeliefTest, EmptyPoolLeavesAFreshParameter) {
   const ModelPool empty = PoolOf(0);
   EXPECT_EQ(Expanded(Belief(), empty, {1}), std::vector<double>{1});
   Belief settled;

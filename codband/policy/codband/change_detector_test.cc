@@ -18,7 +18,7 @@ TEST(ChangeDetectorTest, WithoutDetectorNothingIsEverDetected) {
   }
 }
 
-TEST_F(TwoTastes, ObservationsSinceTheChangeGoToTheNewModelAndThoseBeforeStay) {
+TEST_F(TwoParameters, ObservationsSinceTheChangeGoToTheNewModelAndThoseBeforeStay) {
   Learn(Options());
   int noticed_after = 0;
   for (int step = 1; step <= 10; ++step) {
@@ -38,7 +38,7 @@ TEST_F(TwoTastes, ObservationsSinceTheChangeGoToTheNewModelAndThoseBeforeStay) {
   ExpectHolds(0, 3 * kLength + 10, -1);
 }
 
-TEST_F(TwoTastes, ChangeNoticedLateIsDatedBack) {
+TEST_F(TwoParameters, ChangeNoticedLateIsDatedBack) {
   // With more noise it takes a few: these, too, belong to the new model.
   CoDBandOptions options = Options();
   options.sigma = 1;
@@ -55,7 +55,7 @@ TEST_F(TwoTastes, ChangeNoticedLateIsDatedBack) {
   ExpectHolds(1, 3 * kLength + noticed_after, -1);
 }
 
-TEST_F(TwoTastes, TasteThatNobodyHadBecomesAModel) {
+TEST_F(TwoParameters, ParameterThatNobodyHadBecomesAModel) {
   Learn(Options());
   const ModelId before = policy_->Choose(0, kUnitView, {}).model;
   int changes = 0;
@@ -71,7 +71,7 @@ TEST_F(TwoTastes, TasteThatNobodyHadBecomesAModel) {
 }
 
 TEST(ChangeDetectorTest, ClicksOfUsersWhoDoNotChangeHardlyEverRaiseAnAlarm) {
-  // Three tastes: the chance of a click is ½ + xᵀθ, from 0.1 to 0.9.
+  // Three parameters: the chance of a click is ½ + xᵀθ, from 0.1 to 0.9.
   const std::vector<std::vector<double>> tastes = {{0.4, 0, 0}, {0, 0.4, 0}, {-0.2, -0.1, 0.3}};
   int alarms = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {

@@ -14,17 +14,18 @@ namespace codband {
 
 // Bayesian change points over the shared pool: the forward filter of a hidden Markov model whose
 // states are the models of the pool. Between two observations a user stays, or changes with the
-// hazard h to another model by its prior weight π_k, or to a fresh taste that no model knows, π_0:
+// hazard h to another model by its prior weight π_k, or to a fresh parameter that no model knows,
+// π_0:
 //
 //   a_k ← p(r | k) [(1 - h) a_k + h π_k (Z - a_k)],     Z = Σ_k a_k + F the evidence so far,
 //   F   = Σ_j h π_0 Z_{t-j} p(last j observations | prior of a model).
 //
-// p(r | k) is the predictive density of model k (reward_noise.h). A fresh taste is scored exactly:
-// the joint densities of the last 1, 2, … observations under the prior all come from one Cholesky
-// factor of their Gram matrix, newest first. A fresh taste that began before the window is not
-// seen; by then it has long become a model.
-// Adams & MacKay (2007) keep a posterior over run lengths; here the models know the tastes, and
-// only a fresh one needs its run.
+// p(r | k) is the posterior predictive density of model k (reward_noise.h). A fresh parameter is
+// scored exactly: the joint densities of the last 1, 2, … observations under the prior all come
+// from one Cholesky factor of their Gram matrix, newest first. A fresh parameter that began before
+// the window is not seen; by then it has long become a model.
+// Adams & MacKay (2007) keep a posterior over run lengths; here the models hold the parameters, and
+// only a fresh one needs its run length.
 //
 // O(K d²) an observation and O(w² d) for a window of w. Owns scratch memory: no allocation once the
 // pool has stopped growing. Not thread-safe.
@@ -33,13 +34,13 @@ class ChangeFilter {
   ChangeFilter(std::size_t dim, std::size_t window);
 
   // One more observation of a user, not yet in the window. `prior_weights` has a place for every
-  // model and a last one for a fresh taste; they add up to 1. Returns the log density of r given
-  // all that came before. With a memo, scores are recorded or replayed.
+  // model and a last one for a fresh parameter; they add up to 1. Returns the log density of r
+  // given all that came before. With a memo, scores are recorded or replayed.
   double Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                 std::span<const double> prior_weights, const ChangeWindow& window,
                 std::span<const double> x, double r, Belief& belief, LearnMemo* memo = nullptr);
 
-  // After Update: ln p(the last j + 1 observations | a fresh taste), the newest included.
+  // After Update: ln p(the last j + 1 observations | a fresh parameter), the newest included.
   std::span<const double> fresh_log_densities() const { return fresh_; }
 
  private:
@@ -50,7 +51,7 @@ class ChangeFilter {
   std::size_t capacity_;
   std::vector<double> chances_;
   std::vector<double> log_weights_;
-  // Of a fresh taste: features, newest first, and the rows of the Cholesky factor of their Gram
+  // Of a fresh parameter: features, newest first, and the rows of the Cholesky factor of their Gram
   // matrix.
   std::vector<double> features_;
   std::vector<double> factor_;
@@ -58,7 +59,7 @@ class ChangeFilter {
   std::vector<double> fresh_;
 };
 
-// ln p(r | x, model): what the model, as it is, expects.
+// ln p(r | x, model): the posterior predictive density.
 double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
                      std::span<const double> x, double r);
 

@@ -110,15 +110,15 @@ class ChangeFilterTest : public testing::Test {
   const std::vector<double> weights_ = {0.4, 0.3, 0.1, 0.2};
 };
 
-// All histories of a user, one by one: at each observation on a model, or on a fresh taste that
-// began at some observation. A user changes to model k with hπ_k, to a fresh taste with hπ_0 from
-// anywhere, stays on a model with 1 - h, and on a fresh taste.
+// All histories of a user, one by one: at each observation on a model, or on a fresh parameter that
+// began at some observation. A user changes to model k with hπ_k, to a fresh parameter with hπ_0
+// from anywhere, stays on a model with 1 - h, and on a fresh parameter.
 struct Histories {
   std::span<const double> weights;
   std::span<const linalg::Observation> data;
   std::vector<std::vector<double>> of_model;  // p(observation t | model k)
-  std::vector<std::vector<double>> of_run;    // p(observations s..t | a fresh taste began at s)
-  std::vector<double> mass = {};              // of each model and of a fresh taste at the end
+  std::vector<std::vector<double>> of_run;    // p(observations s..t | a fresh parameter began at s)
+  std::vector<double> mass = {};              // of each model and of a fresh parameter at the end
 
   void Follow(std::size_t t, std::size_t end, std::size_t state, std::size_t begun, double weight) {
     const std::size_t models = weights.size() - 1;
@@ -184,7 +184,7 @@ TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
   }
 }
 
-TEST_F(ChangeFilterTest, FreshTasteIsScoredAsAGaussianOfAllItsRewards) {
+TEST_F(ChangeFilterTest, FreshParameterIsScoredAsAGaussianOfAllItsRewards) {
   constexpr std::size_t kWindow = 5;
   const std::vector<linalg::Observation> data = Data(7, 12, false);
   RewardNoise noise;
@@ -205,7 +205,7 @@ TEST_F(ChangeFilterTest, FreshTasteIsScoredAsAGaussianOfAllItsRewards) {
   }
 }
 
-TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshTasteCertainBeyondTheNoise) {
+TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshParameterCertainBeyondTheNoise) {
   // Sixty times the same arm: but for the noise its Gram matrix has rank one.
   prior_ = linalg::LinearPrior::Isotropic(kDim, 1e-8, 1e-6);
   pool_.SetPrior(prior_);
@@ -222,8 +222,8 @@ TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshTasteCertainBeyondTheNoi
   EXPECT_GT(belief.fresh(), 0.99);
 }
 
-TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshTasteIsFoundWithinTheWindow) {
-  // Two models that know their tastes.
+TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshParameterIsFoundWithinTheWindow) {
+  // Two models that know their parameters.
   const std::vector<std::vector<double>> tastes = {{2, 0, 0}, {0, 2, 0}};
   ModelPool pool(linalg::LinearPrior::Isotropic(kDim, 0.1, 0.04));
   RandomStream random({4, 4}, 4);

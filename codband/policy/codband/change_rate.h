@@ -8,9 +8,9 @@
 
 namespace codband {
 
-// A change that was found is on trial: over the next observations the new model must predict better
-// than the old one would have. These observations did not help to find the change, so the verdict
-// is unbiased.
+// The trial of a change that was found: over the next observations the new model must predict
+// better than the old one would have. These observations did not help to find the change, so the
+// verdict is unbiased.
 struct Trial {
   static constexpr std::uint32_t kLength = 20;
 
@@ -31,14 +31,14 @@ struct Trial {
   }
 };
 
-// How often users change, learned: the hazard is the share of observations at which a change was
-// found and confirmed. Where changes are refuted again and again, the world is not as the model
-// has it (noise with memory, tastes that wobble), and evidence for a change is worth less than it
-// seems: every refuted change makes the next one harder to believe by a factor e, every confirmed
-// one undoes a tenth of that. In balance at most one change in eleven is refuted.
+// The hazard rate of changes, learned: the share of observations at which a change was found and
+// confirmed. Where changes are refuted again and again, the model is misspecified (autocorrelated
+// noise, drifting parameters), and evidence for a change is worth less than it seems: every refuted
+// change divides the hazard by e, every confirmed one undoes a tenth of that. In equilibrium at
+// most one change in eleven is refuted.
 class ChangeRate {
  public:
-  // `start` is the hazard to begin with, worth one change.
+  // `start` is the initial hazard, with the weight of one change.
   ChangeRate(double start, bool learned) : start_(start), learned_(learned) {}
 
   // The chance that a user changes between two observations.

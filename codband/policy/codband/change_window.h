@@ -9,12 +9,12 @@
 
 namespace codband {
 
-// A user's last observations in the order they came: those that a change found now may turn out to
-// have been after it. Features are held in single precision: callers pass features that are so
-// already (RoundFeatures), so that nothing is lost. Not thread-safe for writing.
+// A user's last observations in the order they came, a ring buffer: a change found now is dated
+// among them. Features are held in single precision: callers pass features that are so already
+// (RoundFeatures), so that nothing is lost. Not thread-safe for writing.
 class ChangeWindow {
  public:
-  // 0 remembers none and needs no memory.
+  // 0 holds none and needs no memory.
   ChangeWindow(std::size_t dim, std::size_t capacity)
       : dim_(static_cast<std::uint32_t>(dim)), capacity_(static_cast<std::uint32_t>(capacity)) {}
 

@@ -48,7 +48,7 @@ TEST(ChangeWindowTest, AgesCountFromTheNewestBeforeAndAfterItIsFull) {
   }
 }
 
-TEST(ChangeWindowTest, CapacityOfNoneRemembersNone) {
+TEST(ChangeWindowTest, CapacityZeroHoldsNone) {
   ChangeWindow window(kDim, 0);
   Push(window, 1);
   EXPECT_EQ(window.size(), 0U);

@@ -41,7 +41,7 @@ TEST(CoDBandStateTest, ForgettingAUserLeavesThePoolAsTheOthersMadeIt) {
   }
 }
 
-TEST_F(TwoTastes, OnlyTheLastPeriodsOfAUserAreRemembered) {
+TEST_F(TwoParameters, OnlyTheLastPeriodsOfAUserAreRemembered) {
   // User 9 is on either side twice. Of the closed periods the last one, on the first model, counts.
   Learn(Options());
   for (int i = 0; i < 4 * kLength; ++i) See(9, i / kLength % 2 == 0 ? 1 : -1);
@@ -57,7 +57,7 @@ TEST_F(TwoTastes, OnlyTheLastPeriodsOfAUserAreRemembered) {
   ExpectHolds(1, 5 * kLength, -1);
 }
 
-TEST_F(TwoTastes, RewardOfAPeriodNoLongerRememberedChangesNothing) {
+TEST_F(TwoParameters, RewardOfAPeriodNoLongerRememberedChangesNothing) {
   Learn(Options());
   See(9, 1);
   Decision first_period = policy_->Choose(9, kUnitView, {1, event_});
@@ -78,7 +78,7 @@ TEST_F(TwoTastes, RewardOfAPeriodNoLongerRememberedChangesNothing) {
 }
 
 // The pool and what users say of it must agree however often they return to a model.
-TEST_F(TwoTastes, ReturningToTheSameModelIsCountedRight) {
+TEST_F(TwoParameters, ReturningToTheSameModelIsCountedRight) {
   for (const std::size_t history : {0U, 1U, 2U, 3U}) {
     SCOPED_TRACE(history);
     CoDBandOptions options = Options();
@@ -98,7 +98,7 @@ TEST_F(TwoTastes, ReturningToTheSameModelIsCountedRight) {
   }
 }
 
-TEST(CoDBandStateTest, ForgettingAUserIsAsIfTheUserHadNeverBeenThere) {
+TEST(CoDBandStateTest, ForgettingAUserIsAsIfTheyHadNeverBeenThere) {
   constexpr std::size_t kFeatures = TestWorld::kDim;
   CoDBandOptions options{.hyper = "fixed", .explore = "thompson", .v = 0, .lambda = 1};
   for (const std::size_t history : {1U, 2U, 0U}) {

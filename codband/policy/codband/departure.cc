@@ -24,9 +24,9 @@ void Multiply(std::span<const double> S, std::span<const double> x, std::span<do
   }
 }
 
-// out = c - Sμ: Σ e_j x_j, where e is what the model leaves over.
-void LeftOver(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
-              std::span<double> out) {
+// out = c - Sμ = Σ e_j x_j, where e are the residuals of the model.
+void ResidualSums(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
+                  std::span<double> out) {
   Multiply(data.S(), model.mean(), out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = data.c()[i] - out[i];
 }
@@ -38,12 +38,13 @@ DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
                                         std::span<const double> x, double r) {
   std::array<double, linalg::kMaxDimension> buffer;
   const std::span<double> work(buffer.data(), x.size());
-  LeftOver(model, data, work);
-  const double rest = r - linalg::Dot(x, model.mean());
-  // The model has learned from this user too, and hides as much of the departure; the share that it
-  // does not hide is in both factors.
+  ResidualSums(model, data, work);
+  const double residual = r - linalg::Dot(x, model.mean());
+  // The model has learned from this user too, and absorbs as much of the random effect; the share
+  // that it leaves is in both residuals.
   const double others = 1 - static_cast<double>(data.m()) / static_cast<double>(model.stats().m());
-  DepartureEvidence out{.products = rest * linalg::Dot(x.first(features), work.first(features)) /
+  DepartureEvidence out{.products = residual *
+                                    linalg::Dot(x.first(features), work.first(features)) /
                                     (others * others)};
   // x without the intercept, times S, times x.
   std::array<double, linalg::kMaxDimension> alone;
@@ -82,12 +83,12 @@ void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
   CODBAND_DCHECK(out.size() == features_);
   const double noise = model.noise_variance();
   std::ranges::fill(diagonal_, 1 / variance);
-  // Intercepts differ between users of a model as they do between models.
+  // The variance of intercepts within a model is that between models.
   std::ranges::copy(model.prior_precision().subspan(features_),
                     diagonal_.begin() + static_cast<std::ptrdiff_t>(features_));
   std::ranges::fill(out, 0.0);
   if (!factor_.Factorize(diagonal_, 1 / noise, data.S())) return;
-  LeftOver(model, data, residual_);
+  ResidualSums(model, data, residual_);
   for (double& value : residual_) value /= noise;
   factor_.SolveLower(residual_);
   factor_.SolveTransposed(residual_);

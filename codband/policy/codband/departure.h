@@ -10,20 +10,22 @@
 
 namespace codband {
 
-// How far users of one model are apart: each has a taste of their own, that of the model plus a
-// departure δ ~ N(0, τ² I) over the features. With τ = 0 they are all alike.
+// Users as random effects: the parameter of a user is that of the model plus a departure
+// δ ~ N(0, τ² I) over the features. A user's estimate is thus partially pooled: shrunk towards the
+// model by as much as users of a model are seen to be alike. With τ = 0 they are all alike
+// (complete pooling).
 //
-// τ² comes from what is left over of rewards once the model has had its say. If users are alike,
-// what is left over of two rewards of one user has nothing in common; else
+// The variance τ² is estimated by the method of moments, from residuals e = r - xᵀμ. If users are
+// alike, two residuals of one user are uncorrelated; else
 //   E[e_i e_j] = τ² x_iᵀx_j,   so that   τ² = Σ e_i e_j x_iᵀx_j / Σ (x_iᵀx_j)²
-// over pairs of observations of one user, up to σ² / √(the sum below).
+// over pairs of observations of one user, with a standard error of σ² / √(the sum below).
 struct DepartureEvidence {
   double products = 0;  // Σ e_i e_j x_iᵀx_j
   double squares = 0;   // Σ (x_iᵀx_j)²
 
-  // An observation that is about to come to a user's period `data`, whose model is `model`: its
-  // pairs with those that are there, in O(d²). The first `features` places count, not an intercept.
-  // Precondition: the model has learned from `data`, and from others.
+  // The pairs of an observation that is about to come to a user's period `data`, assigned to
+  // `model`, with the observations that are there, in O(d²). The first `features` places count, not
+  // an intercept. Precondition: the model has learned from `data`, and from others.
   static DepartureEvidence Of(const linalg::GaussianPosterior& model,
                               const linalg::SufficientStats& data, std::size_t features,
                               std::span<const double> x, double r);
@@ -35,22 +37,24 @@ struct DepartureEvidence {
     products -= other.products;
     squares -= other.squares;
   }
-  // τ²: the mean of it given the evidence, if before it was thought to be `before`, give or take as
-  // much; 0 if that is negative.
+  // τ²: its posterior mean, if the prior has the mean and the standard deviation `before`; 0 if
+  // that is negative.
   double Variance(double noise_variance, double before) const;
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 };
 
-// Computes departures. Owns its scratch memory: calls do not allocate. Not thread-safe.
+// Predicts the random effect of a user. Owns its scratch memory: calls do not allocate. Not
+// thread-safe.
 class DepartureSolver {
  public:
   DepartureSolver(std::size_t dim, std::size_t features);
 
   std::size_t dim() const { return factor_.dim(); }
 
-  // δ, the most likely one given the user's period, into `out`, a number for each feature:
+  // δ, its posterior mean given the user's period (the best linear unbiased predictor), into `out`,
+  // a number for each feature:
   //   δ = (S/σ² + I/τ²)⁻¹ (c - Sμ)/σ².
   // Precondition: variance > 0.
   void Solve(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,

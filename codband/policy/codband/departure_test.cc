@@ -57,7 +57,7 @@ TEST(DepartureTest, EvidenceIsThatOfAllPairs) {
   EXPECT_NEAR(evidence.squares, squares, 1e-9 * squares);
 }
 
-TEST(DepartureTest, SolvesTheRegressionOfWhatIsLeftOver) {
+TEST(DepartureTest, SolvesTheRidgeRegressionOfTheResiduals) {
   const Group group;
   constexpr double kVariance = 0.3;
   Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(kDim, kDim);
@@ -75,7 +75,7 @@ TEST(DepartureTest, SolvesTheRegressionOfWhatIsLeftOver) {
   EXPECT_LT((linalg::ToEigen(departure) - expected.head(kFeatures)).norm(), 1e-9 * expected.norm());
 }
 
-TEST(DepartureTest, VarianceGoesFromWhatWasThoughtBeforeToWhatIsSeen) {
+TEST(DepartureTest, VarianceGoesFromItsPriorMeanToTheMomentEstimate) {
   EXPECT_DOUBLE_EQ(DepartureEvidence().Variance(kNoise, 0.5), 0.5);
   EXPECT_NEAR((DepartureEvidence{.products = 2e6, .squares = 1e7}).Variance(kNoise, 0.5), 0.2,
               1e-6);
@@ -87,7 +87,7 @@ TEST(DepartureTest, VarianceGoesFromWhatWasThoughtBeforeToWhatIsSeen) {
   EXPECT_EQ(evidence.squares, 2);
 }
 
-// Users around one common taste, `apart` each feature; what is thought of τ in the end.
+// Users around one common parameter, `apart` in each feature; returns the estimate of τ.
 double FoundDeviation(double apart) {
   RandomStream random({8, 0}, 1);
   const std::vector<double> taste = linalg::RandomVector(random, kDim);
@@ -112,7 +112,7 @@ double FoundDeviation(double apart) {
   return std::sqrt(evidence.Variance(kNoise, 0.04));
 }
 
-TEST(DepartureTest, FindsHowFarUsersAreApart) {
+TEST(DepartureTest, FindsTheVarianceOfTheRandomEffects) {
   EXPECT_NEAR(FoundDeviation(0.5), 0.5, 0.1);
   EXPECT_NEAR(FoundDeviation(0.2), 0.2, 0.05);
   EXPECT_LT(FoundDeviation(0), 0.05);
@@ -144,7 +144,7 @@ std::pair<double, double> Expected(const std::string& departure) {
           policy->Choose(1, {feature, kFeatures}, {1, 0}).mean};
 }
 
-TEST(DepartureTest, UsersOfOneModelAreToldApart) {
+TEST(DepartureTest, UsersOfOneModelHaveTheirOwnEstimates) {
   const auto [more, less] = Expected("learned");
   EXPECT_GT(more, 1.1);
   EXPECT_LT(less, 0.95);

@@ -50,7 +50,7 @@ TEST(ExplorationTest, EqualsItsFormulaDensely) {
   }
 }
 
-TEST(ExplorationTest, NothingLearnedOrDiverseArmsCallForNone) {
+TEST(ExplorationTest, DiverseArmsOrAnUntrainedModelCallForNone) {
   linalg::GaussianPosterior model(kDim, 1, 0.5);
   RandomStream random({1, 1}, 1);
   for (int i = 0; i < 5000; ++i) {

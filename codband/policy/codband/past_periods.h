@@ -12,10 +12,10 @@
 
 namespace codband {
 
-// What a user gave to the pool before the last change: the ledger that lets it be taken out again.
-// Closed periods by number, with the model that each ended on, and the sums of their observations,
-// one entry for each model. Sums are kept in single precision; callers round before they store and
-// correct the pool, so that both agree exactly. Not thread-safe for writing.
+// What a user gave to the pool before the last change, so that it can be taken out again: closed
+// periods by number, with the model that each ended on, and the sufficient statistics of their
+// observations, one entry for each model. Sums are kept in single precision; callers round before
+// they store and correct the pool, so that both agree exactly. Not thread-safe for writing.
 class PastPeriods {
  public:
   struct Entry {
@@ -36,7 +36,7 @@ class PastPeriods {
   // The model of a closed period; kNoModel if it is no longer remembered.
   ModelId ModelOf(std::uint32_t period) const;
 
-  // Notes that a period was closed on `model`.
+  // A period was closed on `model`.
   void Close(ModelId model) { models_.push_back(model); }
   // Forgets the oldest period. Precondition: there is one.
   void DropOldest();

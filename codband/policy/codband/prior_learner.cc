@@ -39,6 +39,28 @@ double Quadratic(std::span<const double> packed, std::span<const double> x) {
   return sum;
 }
 
+// The rewards and features of all models, from the sums in the pool: what is forgotten there is
+// forgotten here.
+struct Totals {
+  double observations = 0;
+  double reward_sum = 0;
+  double reward_squares = 0;
+  double feature_squares = 0;
+};
+
+Totals TotalsOf(const ModelPool& pool, std::size_t dim, bool intercept) {
+  Totals out;
+  for (std::size_t k = 0; k < pool.size(); ++k) {
+    const linalg::SufficientStats& stats = pool.model(k).posterior.stats();
+    out.observations += static_cast<double>(stats.m());
+    if (intercept) out.reward_sum += stats.c().back();
+    out.reward_squares += stats.q();
+    for (std::size_t j = 0; j < dim - (intercept ? 1 : 0); ++j)
+      out.feature_squares += stats.S()[linalg::PackedColumn(dim, j)];
+  }
+  return out;
+}
+
 }  // namespace
 
 PriorLearner::PriorLearner(std::size_t dim, bool intercept, double start_precision,
@@ -88,45 +110,49 @@ void PriorLearner::Start(std::span<const double> x, double r, linalg::LinearPrio
 
 void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
   CODBAND_DCHECK(prior.dim() == dim_);
-  const std::size_t features = dim_ - (intercept_ ? 1 : 0);
-  // The rewards' variance and the features' size, from the sums in the pool: what is forgotten
-  // there is forgotten here.
-  double observations = 0;
-  double reward_sum = 0;
-  double reward_squares = 0;
-  double feature_squares = 0;
-  for (std::size_t k = 0; k < pool.size(); ++k) {
-    const linalg::SufficientStats& stats = pool.model(k).posterior.stats();
-    observations += static_cast<double>(stats.m());
-    if (intercept_) reward_sum += stats.c().back();
-    reward_squares += stats.q();
-    for (std::size_t j = 0; j < features; ++j)
-      feature_squares += stats.S()[linalg::PackedColumn(dim_, j)];
-  }
+  const Totals totals = TotalsOf(pool, dim_, intercept_);
   // Nothing, or nothing but zeros, so far.
-  if (!(reward_squares >= kSmallestSquare * observations)) return;
-  const double reward_mean = reward_sum / observations;
-  const double scale = std::max(reward_squares / observations - reward_mean * reward_mean,
-                                1e-6 * reward_squares / observations);
-  const double feature_size = FeatureSize(feature_squares / observations);
+  if (!(totals.reward_squares >= kSmallestSquare * totals.observations)) return;
+  const double reward_mean = totals.reward_sum / totals.observations;
+  const double scale =
+      std::max(totals.reward_squares / totals.observations - reward_mean * reward_mean,
+               1e-6 * totals.reward_squares / totals.observations);
+  const double feature_size = FeatureSize(totals.feature_squares / totals.observations);
 
-  double residuals = 0;
-  double determined[2] = {};  // γ of the features and of the intercept
-  double distance[2] = {};    // |μ - m|² likewise
+  const Evidence evidence = Accumulate(pool, prior);
+  LearnMean(prior);
+  prior.noise_variance = std::max(
+      (evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
+          (totals.observations - evidence.determined[0] - evidence.determined[1] + kPriorWeight),
+      (clicks ? kLeastClickNoise : kLeastNoise) * scale);
+  std::ranges::fill(prior.precision, (evidence.determined[0] + kPriorWeight) /
+                                         (evidence.distance[0] +
+                                          kPriorWeight * kSignalShare * scale / feature_size));
+  if (intercept_) {
+    prior.precision.back() = (evidence.determined[1] + kPriorWeight) /
+                             (evidence.distance[1] + kPriorWeight * kInterceptShare * scale);
+  }
+}
+
+// Sums over the models, under the prior that they have; Σ I_k and Σ PΣ_k c_k/σ² go to the scratch.
+PriorLearner::Evidence PriorLearner::Accumulate(const ModelPool& pool,
+                                                const linalg::LinearPrior& prior) {
+  const std::size_t features = dim_ - (intercept_ ? 1 : 0);
+  Evidence out;
   std::ranges::fill(information_, 0.0);
   std::ranges::fill(weighted_, 0.0);
   for (std::size_t k = 0; k < pool.size(); ++k) {
     const linalg::GaussianPosterior& model = pool.model(k).posterior;
     const linalg::SufficientStats& stats = model.stats();
     model.factor().Invert(covariance_);
-    residuals += std::max(0.0, stats.q() - 2 * linalg::Dot(stats.c(), model.mean()) +
-                                   Quadratic(stats.S(), model.mean()));
+    out.residuals += std::max(0.0, stats.q() - 2 * linalg::Dot(stats.c(), model.mean()) +
+                                       Quadratic(stats.S(), model.mean()));
     for (std::size_t j = 0; j < dim_; ++j) {
       const std::size_t part = j < features ? 0 : 1;
       const double deviation = model.mean()[j] - prior.mean[j];
       const std::size_t column = linalg::PackedColumn(dim_, j);
-      determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
-      distance[part] += deviation * deviation;
+      out.determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
+      out.distance[part] += deviation * deviation;
       information_[column] += prior.precision[j];
       for (std::size_t i = j; i < dim_; ++i) {
         const double covariance = covariance_[column + i - j];
@@ -138,28 +164,19 @@ void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior
       }
     }
   }
+  return out;
+}
 
-  // The common mean, itself held to 0 as if by one more model there; its intercept hardly at all.
-  std::vector<double>& held = prior.precision;  // P, about to be replaced
-  const double intercept_precision = held.back();
-  if (intercept_) held.back() *= kIntercept;
-  if (factor_.Factorize(held, 1, information_)) {
+// The common mean, itself shrunk to 0 as if by one more model there; its intercept hardly at all.
+void PriorLearner::LearnMean(linalg::LinearPrior& prior) {
+  const double intercept_precision = prior.precision.back();
+  if (intercept_) prior.precision.back() *= kIntercept;
+  if (factor_.Factorize(prior.precision, 1, information_)) {
     std::ranges::copy(weighted_, prior.mean.begin());
     factor_.SolveLower(prior.mean);
     factor_.SolveTransposed(prior.mean);
   }
-  if (intercept_) held.back() = intercept_precision;
-
-  prior.noise_variance = std::max((residuals + kPriorWeight * (1 - kSignalShare) * scale) /
-                                      (observations - determined[0] - determined[1] + kPriorWeight),
-                                  (clicks ? kLeastClickNoise : kLeastNoise) * scale);
-  std::ranges::fill(prior.precision,
-                    (determined[0] + kPriorWeight) /
-                        (distance[0] + kPriorWeight * kSignalShare * scale / feature_size));
-  if (intercept_) {
-    prior.precision.back() =
-        (determined[1] + kPriorWeight) / (distance[1] + kPriorWeight * kInterceptShare * scale);
-  }
+  if (intercept_) prior.precision.back() = intercept_precision;
 }
 
 void PriorLearner::Save(ByteWriter& out) const {

@@ -11,13 +11,13 @@
 
 namespace codband {
 
-// Learns the prior of a model from the models there are: the noise variance σ², how far tastes are
-// apart (precision λ, and another one for the intercept), and what they have in common (the prior
-// mean m). A new model then starts from what users share, and departs from it as far as tastes are
+// Learns the prior of a model from the models there are: the noise variance σ², the variance
+// between models (as a precision λ, and another one for the intercept), and their common mean m. A
+// new model then starts from what users have in common, and departs from it as far as models are
 // seen to differ.
 //
-// Empirical Bayes, by the fixed points of the evidence (MacKay 1992). With γ_k = d - tr(PΣ_k), how
-// many directions of model k its data determine,
+// Empirical Bayes, by fixed-point iterations of the evidence (MacKay 1992). With γ_k = d -
+// tr(PΣ_k), how many directions of model k its data determine,
 //   σ² = Σ_k |residuals|² / (n - Σ_k γ_k),      λ = Σ_k γ_k / Σ_k |μ_k - m|²,
 //   m  = (P + Σ_k I_k)⁻¹ Σ_k PΣ_k c_k/σ²,       I_k = P - PΣ_kP  (the exact maximum given P and σ).
 // Each has a weak prior worth four observations, taken from the rewards' own variance and the
@@ -27,8 +27,8 @@ namespace codband {
 // beside that of the observations in between. Not thread-safe.
 class PriorLearner {
  public:
-  // `start_precision` and `start_deviation` are what to begin with; 0 takes them from the first
-  // reward. The last of the `dim` features is an intercept if `intercept`.
+  // `start_precision` and `start_deviation` are initial values; 0 takes them from the first reward.
+  // The last of the `dim` features is an intercept if `intercept`.
   PriorLearner(std::size_t dim, bool intercept, double start_precision, double start_deviation);
 
   // An observation is about to come to the pool. Returns whether it was time to learn the prior
@@ -46,6 +46,15 @@ class PriorLearner {
  private:
   void Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const;
   void Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
+
+  // Sums over the models; of the features first, of the intercept second.
+  struct Evidence {
+    double residuals = 0;       // squared
+    double determined[2] = {};  // γ
+    double distance[2] = {};    // |μ - m|²
+  };
+  Evidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);
+  void LearnMean(linalg::LinearPrior& prior);
 
   std::size_t dim_;
   bool intercept_;

@@ -72,14 +72,14 @@ TEST(PriorLearnerTest, FindsThePriorThatTheModelsCameFrom) {
     SCOPED_TRACE(testing::Message() << world.features << " features, intercept " << world.intercept
                                     << ", rewards * " << world.scale << " + " << world.shift);
     const linalg::LinearPrior prior = world.Learned(1, 1, 60);
-    // Residuals have 10,000 - 2000 degrees of freedom or more, tastes at least 1600, intercepts
+    // Residuals have 10,000 - 2000 degrees of freedom or more, parameters at least 1600, intercepts
     // 400.
     EXPECT_NEAR(std::sqrt(prior.noise_variance) / world.scale, World::kSigma, 0.03 * World::kSigma);
     EXPECT_NEAR(1 / std::sqrt(prior.precision[0]) / world.scale, World::kTasteDeviation,
                 0.06 * World::kTasteDeviation);
     for (std::size_t f = 0; f < world.features; ++f) {
       EXPECT_EQ(prior.precision[f], prior.precision[0]);
-      // Four standard errors of 400 tastes.
+      // Four standard errors of 400 parameters.
       EXPECT_NEAR(prior.mean[f] / world.scale, World::FeatureMean(f),
                   4 * World::kTasteDeviation / std::sqrt(World::kModels));
     }
@@ -140,7 +140,7 @@ TEST(PriorLearnerTest, OtherUnitsOfTheRewardAreTheSamePriorInOtherUnits) {
   }
 }
 
-TEST(PriorLearnerTest, LearnsSeldomAndIsThereInTheEnd) {
+TEST(PriorLearnerTest, LearnsAtGrowingIntervalsAndConverges) {
   int learned = 0;
   const linalg::LinearPrior prior = LearnedOnline({}, &learned);
   EXPECT_GT(learned, 5);

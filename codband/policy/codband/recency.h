@@ -10,8 +10,7 @@
 
 namespace codband {
 
-// When it is, in observations of all users, and how fast the past fades: to 1/e in each of the time
-// constants.
+// The time, in observations of all users, and the time constants of exponential decay.
 struct RecencyClock {
   static constexpr std::size_t kRates = 3;
 
@@ -19,9 +18,10 @@ struct RecencyClock {
   std::array<double, kRates> constants = {1e3, 1e4, 1e5};
 };
 
-// How much has happened lately: a count of observations that fades, at several rates at once.
-// Masses that fade alike may be added and subtracted, so what a user contributed to a model can be
-// taken out again. A plain value; all calls are made with the same constants.
+// How much has happened lately, as in a Hawkes process: a count of observations under exponential
+// decay, at several rates at once. Masses that decay alike may be added and subtracted, so what a
+// user contributed to a model can be taken out again. A plain value; all calls are made with the
+// same constants.
 class Recency {
  public:
   double At(const RecencyClock& clock, std::size_t rate) const {

@@ -6,10 +6,10 @@
 
 namespace codband {
 
-// How rewards scatter around what a model expects, as far as it matters for telling models apart.
-// Rewards that have been nothing but 0 and 1 so far are clicks: the expected reward is then the
-// chance of a 1, and a click that was unlikely is as surprising as its chance says, where a
-// Gaussian would call it impossible. All other rewards are Gaussian.
+// The noise model by which models are told apart. Rewards that have been nothing but 0 and 1 so far
+// are clicks, that is Bernoulli: the expected reward is then the chance of a 1, and an unlikely
+// click is as surprising as its chance says, where a Gaussian would call it impossible. All other
+// rewards are Gaussian.
 class RewardNoise {
  public:
   bool clicks() const { return clicks_; }
@@ -28,10 +28,10 @@ class RewardNoise {
     return -0.5 * (residual * residual / variance + std::log(2 * std::numbers::pi * variance));
   }
 
-  // How far a Gaussian likelihood of clicks is to be trusted, as an exponent of it, where a click
-  // has this chance on average. A rare one is far more surprising to a Gaussian with the variance
-  // of clicks, (1 - p)² / 2p(1 - p) nats, than its chance says, -ln p: users would be told apart by
-  // luck. The exponent makes it as surprising as it is, and no more than that.
+  // The exponent of a tempered Gaussian likelihood of clicks, where a click has this chance on
+  // average. A rare one is far more surprising to a Gaussian with the variance of clicks,
+  // (1 - p)² / 2p(1 - p) nats, than its chance says, -ln p: users would be told apart by luck. The
+  // exponent makes it as surprising as its chance says, and never more.
   static double TrustInGaussian(double chance) {
     const double p = std::clamp(chance, kRarest, 1 - kRarest);
     return std::min(1.0, -2 * p * std::log(p) / (1 - p));

@@ -25,9 +25,9 @@ inline LearnOutcome Teach(Policy& policy, UserId user, double reward, std::uint6
   return policy.Learn(decision, reward, {1, event});
 }
 
-// Two tastes, ±1 on e1, of which six users have learned: 40 observations each, without noise. With
+// Six users who have one of two parameters, ±1 on e1: 40 observations each, without noise. With
 // λσ² = 1 a model of n observations of r expects r n / (n + 1), which tells n.
-class TwoTastes : public testing::Test {
+class TwoParameters : public testing::Test {
  protected:
   static constexpr int kLength = 40;
   static constexpr double kSigma = 0.5;
