@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "codband/base/parallel.h"
 
@@ -97,7 +98,7 @@ void AddWarnings(const std::vector<ScoredEvent>& events, double low, TargetRepor
   }
   if (report.on_policy) return;
   const auto n = static_cast<double>(events.size());
-  const auto warn = [&](std::string text) { report.warnings.push_back(std::move(text)); };
+  const auto warn = [&](std::string_view text) { report.warnings.emplace_back(text); };
   double squares = 0;
   for (const ScoredEvent& event : events) squares += event.weight * event.weight;
   if (squares == 0) {
