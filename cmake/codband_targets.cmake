@@ -9,6 +9,7 @@ target_compile_options(codband_build_flags INTERFACE
   # depends on what it inlines, and that on the precompiled header.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
   # See cmake/codband_odr.cmake.
   $<$<BOOL:${CODBAND_ODR}>:-flto>
