@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "codband/policy/codband/codband.h"
 #include "codband/policy/test_support.h"
@@ -21,14 +25,36 @@ TEST(PartsTest, DefaultsOfTheOptionsAreTheFirstParts) {
 }
 
 TEST(PartsTest, UnknownWordIsNamedWithThoseThereAre) {
+  std::string message;
   try {
     FindPart(DetectorParts(), "nosuch");
-    FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("'nosuch' is unknown, expected bayes, window, none"),
-              std::string::npos)
-        << error.what();
+    message = error.what();
   }
+  EXPECT_NE(message.find("'nosuch' is unknown, expected bayes, window"), std::string::npos)
+      << message;
+  for (const DetectorPart& part : DetectorParts()) {
+    EXPECT_EQ(FindPart(DetectorParts(), part.word).make, part.make);
+    EXPECT_NE(message.find(part.word), std::string::npos) << part.word;
+  }
+}
+
+TEST(PartsTest, AllowedWordsOfTheParametersAreThoseOfTheTable) {
+  const PolicyInfo info = CoDBandInfo();
+  const auto words_of = [&](std::string_view name) {
+    return std::ranges::find(info.params, name, &ParamInfo::name)->words;
+  };
+  const auto expect = [&](std::string_view name, const auto parts) {
+    std::vector<std::string> words;
+    for (const auto& part : parts) words.emplace_back(part.word);
+    EXPECT_EQ(words_of(name), words);
+  };
+  expect("likelihood", LikelihoodParts());
+  expect("detector", DetectorParts());
+  expect("hyper", HyperParts());
+  expect("prior", ModelPriorParts());
+  expect("explore", ExplorationParts());
+  expect("departure", DepartureParts());
 }
 
 // Every part learns and is restored: detectors are what a new part is most likely to be.
