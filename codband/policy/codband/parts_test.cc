@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "codband/policy/codband/codband.h"
@@ -16,50 +15,63 @@ namespace {
 
 TEST(PartsTest, DefaultsOfTheOptionsAreTheFirstParts) {
   const CoDBandOptions defaults;
-  EXPECT_EQ(LikelihoodParts().front().word, defaults.likelihood);
-  EXPECT_EQ(DetectorParts().front().word, defaults.detector);
-  EXPECT_EQ(HyperParts().front().word, defaults.hyper);
-  EXPECT_EQ(ModelPriorParts().front().word, defaults.model_prior);
-  EXPECT_EQ(ExplorationParts().front().word, defaults.explore);
-  EXPECT_EQ(DepartureParts().front().word, defaults.departure);
+  EXPECT_EQ(PartsOf("likelihood").front().word, defaults.likelihood);
+  EXPECT_EQ(PartsOf("detector").front().word, defaults.detector);
+  EXPECT_EQ(PartsOf("hyper").front().word, defaults.hyper);
+  EXPECT_EQ(PartsOf("prior").front().word, defaults.model_prior);
+  EXPECT_EQ(PartsOf("explore").front().word, defaults.explore);
+  EXPECT_EQ(PartsOf("departure").front().word, defaults.departure);
+  EXPECT_TRUE(PartsOf("nosuch").empty());
 }
 
 TEST(PartsTest, UnknownWordIsNamedWithThoseThereAre) {
   std::string message;
   try {
-    FindPart(DetectorParts(), "nosuch");
+    FindPart("detector", "nosuch");
   } catch (const std::invalid_argument& error) {
     message = error.what();
   }
-  EXPECT_NE(message.find("'nosuch' is unknown, expected bayes, window"), std::string::npos)
+  EXPECT_NE(message.find("detector = 'nosuch', expected one of bayes, window"), std::string::npos)
       << message;
-  for (const DetectorPart& part : DetectorParts()) {
-    EXPECT_EQ(FindPart(DetectorParts(), part.word).make, part.make);
+  for (const Part& part : PartsOf("detector")) {
+    EXPECT_EQ(&FindPart("detector", part.word), &part);
     EXPECT_NE(message.find(part.word), std::string::npos) << part.word;
   }
 }
 
+TEST(PartsTest, PartsOfAParameterAreMadeAlike) {
+  for (const Part& part : PartsOf("likelihood")) {
+    EXPECT_TRUE(std::holds_alternative<LikelihoodFactory>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("detector")) {
+    EXPECT_TRUE(std::holds_alternative<DetectorFactory>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("prior")) {
+    EXPECT_TRUE(std::holds_alternative<ModelPriorFactory>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("explore")) {
+    EXPECT_TRUE(std::holds_alternative<DrawChance>(part.make)) << part.word;
+  }
+  for (const char* parameter : {"hyper", "departure"}) {
+    for (const Part& part : PartsOf(parameter)) {
+      EXPECT_TRUE(std::holds_alternative<bool>(part.make)) << part.word;
+    }
+  }
+}
+
 TEST(PartsTest, AllowedWordsOfTheParametersAreThoseOfTheTable) {
-  const PolicyInfo info = CoDBandInfo();
-  const auto words_of = [&](std::string_view name) {
-    return std::ranges::find(info.params, name, &ParamInfo::name)->words;
-  };
-  const auto expect = [&](std::string_view name, const auto parts) {
+  for (const ParamInfo& param : CoDBandInfo().params) {
     std::vector<std::string> words;
-    for (const auto& part : parts) words.emplace_back(part.word);
-    EXPECT_EQ(words_of(name), words);
-  };
-  expect("likelihood", LikelihoodParts());
-  expect("detector", DetectorParts());
-  expect("hyper", HyperParts());
-  expect("prior", ModelPriorParts());
-  expect("explore", ExplorationParts());
-  expect("departure", DepartureParts());
+    for (const Part& part : PartsOf(param.name)) words.emplace_back(part.word);
+    if (!words.empty()) {
+      EXPECT_EQ(param.words, words) << param.name;
+    }
+  }
 }
 
 // Every part learns and is restored: detectors are what a new part is most likely to be.
 TEST(PartsTest, EveryDetectorSavesAndRestoresItsState) {
-  for (const DetectorPart& part : DetectorParts()) {
+  for (const Part& part : PartsOf("detector")) {
     SCOPED_TRACE(part.word);
     TestWorld world(3);
     const std::string spec = "codband:detector=" + std::string(part.word);
