@@ -20,9 +20,9 @@ Assignment::Assignment(const CoDBandOptions& options, ModelPool& pool, PeriodLed
       friends_(options.friends),
       a_(options.a),
       b_(options.b),
-      likelihood_(
-          FindPart(LikelihoodParts(), options.likelihood).make(pool.prior().dim(), options)),
-      start_prior_(FindPart(ModelPriorParts(), options.model_prior).make(options)),
+      likelihood_(FindPart<LikelihoodFactory>("likelihood", options.likelihood)(pool.prior().dim(),
+                                                                                options)),
+      start_prior_(FindPart<ModelPriorFactory>("prior", options.model_prior)(options)),
       model_prior_(start_prior_),
       concentration_(a_ / b_) {}
 

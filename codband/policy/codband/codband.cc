@@ -161,18 +161,18 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       users_([this] { return NewUser(); }),
       ledger_(pool_, options.history),
       assignment_(options, pool_, ledger_, users_),
-      detector_(FindPart(DetectorParts(), options.detector)
-                    .make({.options = options_,
-                           .dim = dim,
-                           .likelihood = assignment_.likelihood(),
-                           .pool = pool_,
-                           .ledger = ledger_,
-                           .hyper = hyper_,
-                           .assignment = assignment_})),
+      detector_(FindPart<DetectorFactory>("detector",
+                                          options.detector)({.options = options_,
+                                                             .dim = dim,
+                                                             .likelihood = assignment_.likelihood(),
+                                                             .pool = pool_,
+                                                             .ledger = ledger_,
+                                                             .hyper = hyper_,
+                                                             .assignment = assignment_})),
       traits_(detector_->traits()),
-      random_effects_(FindPart(DepartureParts(), options.departure).make &&
+      random_effects_(FindPart<bool>("departure", options.departure) &&
                       traits_.supports_random_effects),
-      draw_chance_(FindPart(ExplorationParts(), options.explore).make),
+      draw_chance_(FindPart<DrawChance>("explore", options.explore)),
       integral_(inner_dim(), options.v) {
   if (traits_.tempers_clicks) assignment_.TemperClicks(&hyper_.noise());
 }

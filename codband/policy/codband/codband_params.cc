@@ -1,9 +1,12 @@
 // The parameters of codband by name: what the registry and `codband policies codband` show.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "codband/policy/codband/codband.h"
 #include "codband/policy/codband/parts.h"
@@ -43,91 +46,64 @@ ParamInfo Lambda() {
   return info;
 }
 
+enum class Change { kNever, kLive };  // whether another value goes on with what was learned
+
+ParamInfo Range(std::string name, double min, double max, Change change, std::string help) {
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .min = min,
+          .max = max,
+          .live = change == Change::kLive};
+}
+
 ParamInfo Chance(std::string name, std::string help) {
-  return {.name = std::move(name), .help = std::move(help), .min = 1e-9, .max = 1};
+  return Range(std::move(name), 1e-9, 1, Change::kNever, std::move(help));
 }
 
 // In the order in which they are listed; `bound` comes after `tau`.
 std::vector<Number> Numbers() {
   using Options = CoDBandOptions;
+  using enum Change;
   return {
       {&Options::v, DrawScaleParam(0)},
       {&Options::lambda, Lambda()},
       {&Options::sigma, Hyper("fixed", SigmaParam())},
       {&Options::lambda0,
-       {.name = "lambda0",
-        .help = "hyper=learned: initial prior precision; 0: from the first reward",
-        .min = 0,
-        .max = 1e12,
-        .live = true}},
+       Range("lambda0", 0, 1e12, kLive,
+             "hyper=learned: initial prior precision; 0: from the first reward")},
       {&Options::sigma0,
-       {.name = "sigma0",
-        .help = "hyper=learned: initial standard deviation of the noise; 0: from the first reward",
-        .min = 0,
-        .max = 1e12,
-        .live = true}},
+       Range("sigma0", 0, 1e12, kLive,
+             "hyper=learned: initial standard deviation of the noise; 0: from the first reward")},
       {&Options::hazard,
-       {.name = "hazard",
-        .help = "detector=bayes: chance of a change between two observations; hyper=learned: its "
-                "initial value",
-        .min = 1e-9,
-        .max = 0.5,
-        .live = true}},
+       Range("hazard", 1e-9, 0.5, kLive,
+             "detector=bayes: chance of a change between two observations; hyper=learned: its "
+             "initial value")},
       {&Options::decay,
-       {.name = "decay",
-        .help = "prior=hawkes: time constant of recency, in observations; 0: learned",
-        .min = 0,
-        .max = 1e12}},
-      {&Options::window,
-       {.name = "window",
-        .help = "detector=bayes: how many observations back a change can be found",
-        .min = 1,
-        .max = 1000}},
+       Range("decay", 0, 1e12, kNever,
+             "prior=hawkes: time constant of recency, in observations; 0: learned")},
+      {&Options::window, Range("window", 1, 1000, kNever,
+                               "detector=bayes: how many observations back a change can be found")},
       {&Options::resample,
-       {.name = "resample",
-        .help = "detector=bayes: how many other users with a young period are resampled at each "
-                "step",
-        .min = 0,
-        .max = 64,
-        .live = true}},
+       Range("resample", 0, 64, kLive,
+             "detector=bayes: how many other users with a young period are resampled at each "
+             "step")},
       {&Options::history,
-       {.name = "history",
-        .help = "how many of a user's past periods the pool goes on learning from; 0: all",
-        .min = 0,
-        .max = 1e6}},
+       Range("history", 0, 1e6, kNever,
+             "how many of a user's past periods the pool goes on learning from; 0: all")},
       {&Options::a,
-       {.name = "a",
-        .help = "shape of the Gamma prior of the concentration α0",
-        .min = 1e-3,
-        .max = 1e6,
-        .live = true}},
+       Range("a", 1e-3, 1e6, kLive, "shape of the Gamma prior of the concentration α0")},
       {&Options::b,
-       {.name = "b",
-        .help = "rate of the Gamma prior of the concentration α0",
-        .min = 1e-3,
-        .max = 1e6,
-        .live = true}},
-      {&Options::memory,
-       {.name = "memory",
-        .help = "likelihood=product: how many recent observations are scored",
-        .min = 1,
-        .max = 100000}},
+       Range("b", 1e-3, 1e6, kLive, "rate of the Gamma prior of the concentration α0")},
+      {&Options::memory, Range("memory", 1, 100000, kNever,
+                               "likelihood=product: how many recent observations are scored")},
       {&Test::tau,
-       {.name = "tau",
-        .help = "detector=window: how many recent observations are tested",
-        .min = 1,
-        .max = 100000}},
+       Range("tau", 1, 100000, kNever, "detector=window: how many recent observations are tested")},
       {&Test::ridge,
-       {.name = "ridge",
-        .help = "detector=window: ridge of the user's own regression",
-        .min = 1e-6,
-        .max = 1e6}},
+       Range("ridge", 1e-6, 1e6, kNever, "detector=window: ridge of the user's own regression")},
       {&Test::alpha,
-       {.name = "alpha",
-        .help = "detector=window, bound=fixed: how many widths of the user's own regression a "
-                "reward may be off",
-        .min = 0,
-        .max = 1000}},
+       Range("alpha", 0, 1000, kNever,
+             "detector=window, bound=fixed: how many widths of the user's own regression a "
+             "reward may be off")},
       {&Test::delta, Chance("delta", "detector=window: chance that noise alone exceeds ε")},
       {&Test::delta1,
        Chance("delta1", "detector=window: share of bad observations that is normal")},
@@ -160,27 +136,25 @@ void Read(const ParamValues& params, const Number& number, CoDBandOptions& optio
       number.field);
 }
 
-// A parameter whose words are the parts of a table.
-template <typename Make>
-ParamInfo Choice(std::string name, std::string_view help, std::span<const Part<Make>> parts,
-                 bool live = false) {
-  ParamInfo info{.name = std::move(name), .help = std::string(help), .live = live};
-  for (const Part<Make>& part : parts) {
-    info.help += fmt::format("{} {} ({})", &part == parts.data() ? ":" : ",", part.word, part.help);
+// A parameter that selects a part.
+ParamInfo Choice(std::string name, std::string_view help, Change change = Change::kNever) {
+  ParamInfo info = Range(std::move(name), 0, 0, change, {});
+  for (const Part& part : PartsOf(info.name)) {
+    info.help += fmt::format("{} {} ({})", info.words.empty() ? ":" : ",", part.word, part.help);
     info.words.emplace_back(part.word);
   }
+  info.help.insert(0, help);
   return info;
 }
 
 std::vector<ParamInfo> Params() {
   std::vector<ParamInfo> params = {
-      Choice("likelihood", "how a model is scored on a user's period", LikelihoodParts()),
-      Choice("detector", "what notices that a user has changed", DetectorParts()),
-      Choice("hyper", "noise, prior of a model and hazard", HyperParts()),
-      Choice("prior", "which models are likely beforehand", ModelPriorParts()),
-      Choice("explore", "when to draw the parameter (Thompson sampling)", ExplorationParts(), true),
-      Choice("departure", "detector=bayes: how a user departs from the model", DepartureParts(),
-             true),
+      Choice("likelihood", "how a model is scored on a user's period"),
+      Choice("detector", "what notices that a user has changed"),
+      Choice("hyper", "noise, prior of a model and hazard"),
+      Choice("prior", "which models are likely beforehand"),
+      Choice("explore", "when to draw the parameter (Thompson sampling)", Change::kLive),
+      Choice("departure", "detector=bayes: how a user departs from the model", Change::kLive),
       {.name = "intercept",
        .help = "whether models have a constant beside the features",
        .words = {"yes", "no"}}};
@@ -251,15 +225,13 @@ Status CheckCoDBand(const ParamValues& params, const PolicyContext& context) {
 
 std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyContext& context) {
   // The words of the table, which outlive the parameters.
-  const auto word = [&](std::string_view name, const auto parts) {
-    return FindPart(parts, params.Word(name)).word;
-  };
-  CoDBandOptions options{.likelihood = word("likelihood", LikelihoodParts()),
-                         .detector = word("detector", DetectorParts()),
-                         .hyper = word("hyper", HyperParts()),
-                         .model_prior = word("prior", ModelPriorParts()),
-                         .explore = word("explore", ExplorationParts()),
-                         .departure = word("departure", DepartureParts()),
+  const auto word = [&](std::string_view name) { return FindPart(name, params.Word(name)).word; };
+  CoDBandOptions options{.likelihood = word("likelihood"),
+                         .detector = word("detector"),
+                         .hyper = word("hyper"),
+                         .model_prior = word("prior"),
+                         .explore = word("explore"),
+                         .departure = word("departure"),
                          .intercept = params.Word("intercept") == "yes",
                          .friends = context.friends};
   options.window_detector.fixed_alpha = params.Word("bound") == "fixed";

@@ -16,7 +16,7 @@ constexpr double kCloser = 10;
 
 HyperParameters::HyperParameters(std::size_t dim, const CoDBandOptions& options)
     : features_(dim),
-      learned_(FindPart(HyperParts(), options.hyper).make),
+      learned_(FindPart<bool>("hyper", options.hyper)),
       start_{.prior = linalg::LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0),
                                                      options.lambda, options.sigma * options.sigma),
              .change_rate = ChangeRate(options.hazard, learned_)},

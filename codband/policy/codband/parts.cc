@@ -1,6 +1,11 @@
 #include "codband/policy/codband/parts.h"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
 
 #include "codband/policy/codband/bayes_detector.h"
 #include "codband/policy/codband/window_detector.h"
@@ -8,45 +13,40 @@
 namespace codband {
 namespace {
 
-constexpr std::array kLikelihoods = {
-    LikelihoodPart{"joint", "exact, from sufficient statistics", MakeJointLikelihood},
-    LikelihoodPart{"product", "the paper's, over recent observations", MakeProductLikelihood},
-};
-
-constexpr std::array kDetectors = {
-    DetectorPart{"bayes", "a Bayesian filter over the pool", MakeBayesDetector},
-    DetectorPart{"window", "the paper's test over a window", MakeWindowDetector},
-    DetectorPart{"none", "nobody ever changes", MakeNoDetector},
-};
-
-constexpr std::array kHypers = {
-    SwitchPart{"learned", "inferred online by empirical Bayes", true},
-    SwitchPart{"fixed", "as given by lambda, sigma and hazard", false},
-};
-
-constexpr std::array kModelPriors = {
-    ModelPriorPart{"crp", "popular ones, by a Chinese restaurant process", MakeCrpPrior},
-    ModelPriorPart{"hawkes", "recently popular ones", MakeHawkesPrior},
-    ModelPriorPart{"friends", "those of friends, which needs a user graph", MakeFriendsPrior},
-};
-
-constexpr std::array kExplorations = {
-    ExplorationPart{"adaptive", "where the arms call for it", DrawWhereUncertain},
-    ExplorationPart{"thompson", "always", AlwaysDraw},
-};
-
-constexpr std::array kDepartures = {
-    SwitchPart{"learned", "a random effect for each user, its variance learned", true},
-    SwitchPart{"none", "users of a model are alike", false},
+// The parts of a parameter stand together, the default first.
+constexpr Part kParts[] = {
+    {"likelihood", "joint", "exact, from sufficient statistics", MakeJointLikelihood},
+    {"likelihood", "product", "the paper's, over recent observations", MakeProductLikelihood},
+    {"detector", "bayes", "a Bayesian filter over the pool", MakeBayesDetector},
+    {"detector", "window", "the paper's test over a window", MakeWindowDetector},
+    {"detector", "none", "nobody ever changes", MakeNoDetector},
+    {"hyper", "learned", "inferred online by empirical Bayes", true},
+    {"hyper", "fixed", "as given by lambda, sigma and hazard", false},
+    {"prior", "crp", "popular ones, by a Chinese restaurant process", MakeCrpPrior},
+    {"prior", "hawkes", "recently popular ones", MakeHawkesPrior},
+    {"prior", "friends", "those of friends, which needs a user graph", MakeFriendsPrior},
+    {"explore", "adaptive", "where the arms call for it", DrawWhereUncertain},
+    {"explore", "thompson", "always", AlwaysDraw},
+    {"departure", "learned", "a random effect for each user, its variance learned", true},
+    {"departure", "none", "users of a model are alike", false},
 };
 
 }  // namespace
 
-std::span<const LikelihoodPart> LikelihoodParts() { return kLikelihoods; }
-std::span<const DetectorPart> DetectorParts() { return kDetectors; }
-std::span<const SwitchPart> HyperParts() { return kHypers; }
-std::span<const ModelPriorPart> ModelPriorParts() { return kModelPriors; }
-std::span<const ExplorationPart> ExplorationParts() { return kExplorations; }
-std::span<const SwitchPart> DepartureParts() { return kDepartures; }
+std::span<const Part> PartsOf(std::string_view parameter) {
+  const auto is_one = [&](const Part& part) { return part.parameter == parameter; };
+  const auto first = std::ranges::find_if(kParts, is_one);
+  return {first, std::find_if_not(first, std::end(kParts), is_one)};
+}
+
+const Part& FindPart(std::string_view parameter, std::string_view word) {
+  std::string words;
+  for (const Part& part : PartsOf(parameter)) {
+    if (part.word == word) return part;
+    words += fmt::format("{}{}", words.empty() ? "" : ", ", part.word);
+  }
+  throw std::invalid_argument(
+      fmt::format("[CoDBand] {} = '{}', expected one of {}", parameter, word, words));
+}
 
 }  // namespace codband

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "codband/policy/codband/change_detector.h"
 #include "codband/policy/codband/exploration.h"
@@ -14,39 +15,31 @@
 
 namespace codband {
 
-// The parts that can be plugged into CoDBand, each under the word that selects it. The table is in
-// parts.cc, and is the only list: the parameters' allowed words come from it, the default first.
-template <typename Make>
+using LikelihoodFactory = std::unique_ptr<Likelihood> (*)(std::size_t dim,
+                                                          const CoDBandOptions& options);
+using DetectorFactory = std::unique_ptr<ChangeDetector> (*)(const DetectorContext& context);
+using ModelPriorFactory = ModelPrior (*)(const CoDBandOptions& options);
+
+// A part that can be plugged into CoDBand: the parameter and the word that select it, and what
+// makes it; `bool` where a part is either on or off.
 struct Part {
+  std::string_view parameter;
   std::string_view word;
   std::string_view help;
-  Make make;  // the factory, or the switch where a part is either on or off
+  std::variant<LikelihoodFactory, DetectorFactory, ModelPriorFactory, DrawChance, bool> make;
 };
 
-using LikelihoodPart =
-    Part<std::unique_ptr<Likelihood> (*)(std::size_t dim, const CoDBandOptions& options)>;
-using DetectorPart = Part<std::unique_ptr<ChangeDetector> (*)(const DetectorContext& context)>;
-using ModelPriorPart = Part<ModelPrior (*)(const CoDBandOptions& options)>;
-using ExplorationPart = Part<DrawChance>;
-using SwitchPart = Part<bool>;
-
-std::span<const LikelihoodPart> LikelihoodParts();    // likelihood=
-std::span<const DetectorPart> DetectorParts();        // detector=
-std::span<const SwitchPart> HyperParts();             // hyper=: whether they are learned
-std::span<const ModelPriorPart> ModelPriorParts();    // prior=
-std::span<const ExplorationPart> ExplorationParts();  // explore=
-std::span<const SwitchPart> DepartureParts();         // departure=: whether there are any
+// The parts that a parameter selects from, the default first. The table is in parts.cc, and is the
+// only list: the parameters' allowed words come from it.
+std::span<const Part> PartsOf(std::string_view parameter);
 
 // The part of that word; throws std::invalid_argument if there is none.
+const Part& FindPart(std::string_view parameter, std::string_view word);
+
+// What makes it. Precondition: parts of this parameter are made so.
 template <typename Make>
-const Part<Make>& FindPart(std::span<const Part<Make>> parts, std::string_view word) {
-  std::string words;
-  for (const Part<Make>& part : parts) {
-    if (part.word == word) return part;
-    words += (words.empty() ? "" : ", ") + std::string(part.word);
-  }
-  throw std::invalid_argument("[CoDBand] part '" + std::string(word) + "' is unknown, expected " +
-                              words);
+Make FindPart(std::string_view parameter, std::string_view word) {
+  return std::get<Make>(FindPart(parameter, word).make);
 }
 
 }  // namespace codband

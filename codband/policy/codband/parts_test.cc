@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "codband/policy/codband/codband.h"
 #include "codband/policy/test_support.h"
@@ -12,28 +15,63 @@ namespace {
 
 TEST(PartsTest, DefaultsOfTheOptionsAreTheFirstParts) {
   const CoDBandOptions defaults;
-  EXPECT_EQ(LikelihoodParts().front().word, defaults.likelihood);
-  EXPECT_EQ(DetectorParts().front().word, defaults.detector);
-  EXPECT_EQ(HyperParts().front().word, defaults.hyper);
-  EXPECT_EQ(ModelPriorParts().front().word, defaults.model_prior);
-  EXPECT_EQ(ExplorationParts().front().word, defaults.explore);
-  EXPECT_EQ(DepartureParts().front().word, defaults.departure);
+  EXPECT_EQ(PartsOf("likelihood").front().word, defaults.likelihood);
+  EXPECT_EQ(PartsOf("detector").front().word, defaults.detector);
+  EXPECT_EQ(PartsOf("hyper").front().word, defaults.hyper);
+  EXPECT_EQ(PartsOf("prior").front().word, defaults.model_prior);
+  EXPECT_EQ(PartsOf("explore").front().word, defaults.explore);
+  EXPECT_EQ(PartsOf("departure").front().word, defaults.departure);
+  EXPECT_TRUE(PartsOf("nosuch").empty());
 }
 
 TEST(PartsTest, UnknownWordIsNamedWithThoseThereAre) {
+  std::string message;
   try {
-    FindPart(DetectorParts(), "nosuch");
-    FAIL();
+    FindPart("detector", "nosuch");
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("'nosuch' is unknown, expected bayes, window, none"),
-              std::string::npos)
-        << error.what();
+    message = error.what();
+  }
+  EXPECT_NE(message.find("detector = 'nosuch', expected one of bayes, window"), std::string::npos)
+      << message;
+  for (const Part& part : PartsOf("detector")) {
+    EXPECT_EQ(&FindPart("detector", part.word), &part);
+    EXPECT_NE(message.find(part.word), std::string::npos) << part.word;
+  }
+}
+
+TEST(PartsTest, PartsOfAParameterAreMadeAlike) {
+  for (const Part& part : PartsOf("likelihood")) {
+    EXPECT_TRUE(std::holds_alternative<LikelihoodFactory>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("detector")) {
+    EXPECT_TRUE(std::holds_alternative<DetectorFactory>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("prior")) {
+    EXPECT_TRUE(std::holds_alternative<ModelPriorFactory>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("explore")) {
+    EXPECT_TRUE(std::holds_alternative<DrawChance>(part.make)) << part.word;
+  }
+  for (const char* parameter : {"hyper", "departure"}) {
+    for (const Part& part : PartsOf(parameter)) {
+      EXPECT_TRUE(std::holds_alternative<bool>(part.make)) << part.word;
+    }
+  }
+}
+
+TEST(PartsTest, AllowedWordsOfTheParametersAreThoseOfTheTable) {
+  for (const ParamInfo& param : CoDBandInfo().params) {
+    std::vector<std::string> words;
+    for (const Part& part : PartsOf(param.name)) words.emplace_back(part.word);
+    if (!words.empty()) {
+      EXPECT_EQ(param.words, words) << param.name;
+    }
   }
 }
 
 // Every part learns and is restored: detectors are what a new part is most likely to be.
 TEST(PartsTest, EveryDetectorSavesAndRestoresItsState) {
-  for (const DetectorPart& part : DetectorParts()) {
+  for (const Part& part : PartsOf("detector")) {
     SCOPED_TRACE(part.word);
     TestWorld world(3);
     const std::string spec = "codband:detector=" + std::string(part.word);

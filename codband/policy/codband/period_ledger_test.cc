@@ -111,19 +111,22 @@ TEST_F(PeriodLedgerTest, LateRewardGoesToTheModelOfItsPeriodIfThatIsRemembered) 
 }
 
 TEST_F(PeriodLedgerTest, ForgettingAUserLeavesThePoolAsOthersMadeIt) {
+  PeriodLedger all(pool_, 0);
   const ModelId shared = pool_.Create();
-  Live(ledger_, other_, shared, 2);
+  Live(all, other_, shared, 2);
   const double before = Model(shared).posterior.mean()[0];
-  Live(ledger_, user_, shared, 5);
-  ledger_.Close(user_);
-  Live(ledger_, user_, shared, 7);
-  ASSERT_EQ(Model(shared).periods, 3U);
-  ledger_.Forget(user_);
+  for (const double r : {5.0, 6.0}) {
+    Live(all, user_, shared, r);
+    all.Close(user_);
+  }
+  Live(all, user_, shared, 7);
+  ASSERT_EQ(Model(shared).periods, 4U);
+  all.Forget(user_);
   EXPECT_EQ(Model(shared).periods, 1U);
   EXPECT_EQ(Model(shared).users, 1U);
   EXPECT_EQ(Model(shared).posterior.stats().m(), 1U);
   EXPECT_NEAR(Model(shared).posterior.mean()[0], before, 1e-9);
-  ledger_.Forget(other_);
+  all.Forget(other_);
   EXPECT_EQ(pool_.size(), 0U);
 }
 
