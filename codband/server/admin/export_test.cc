@@ -8,6 +8,7 @@
 
 #include "codband/base/file.h"
 #include "codband/server/admin/admin_testing.h"
+#include "codband/server/admin/data_directory.h"
 
 namespace codband::server {
 namespace {
@@ -65,12 +66,8 @@ TEST_F(ExportTest, StopsWhenTheSinkDoes) {
 }
 
 TEST_F(ExportTest, AFileIsCompleteOrAsItWas) {
-  std::string expected;
-  {
-    const auto engine = Open();
-    Learn(*engine, 30);
-    expected = Exported(*engine);
-  }
+  { Learn(*Open(), 30); }
+  const std::string expected = Exported(*OpenDataForReading(data()).value());
   ASSERT_TRUE(WriteFileDurably(path("out.json"), "before").ok());
   ASSERT_TRUE(ExportToFile(data(), path("out.json")).ok());
   EXPECT_EQ(ReadFile(path("out.json")).value(), expected);

@@ -56,7 +56,8 @@ std::string Upper(std::string text) {
 // By "POST /v1/rank".
 std::map<std::string, json> Operations() {
   std::map<std::string, json> operations;
-  for (const auto& [path, methods] : json::parse(kOpenApiJson).at("paths").items()) {
+  const json api = json::parse(kOpenApiJson);
+  for (const auto& [path, methods] : api.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {
       operations[Upper(method) + " " + path] = operation;
     }
