@@ -175,10 +175,53 @@ TEST_F(FullDiskTest, OpeningFailsWithTheReasonAndWorksWhenThereIsRoom) {
   EXPECT_EQ(Get(*Open(disk_ / "data"), Table::kItems, "a"), std::string(100'000, 'v'));
 }
 
+// What one thread has written, and how often that failed.
+struct Written {
+  Content content;
+  int failures = 0;
+};
+
+// Writes 60 times to two tables, and on until a write fails if `until_failure`.
+void WriteAtRandom(Store& store, const std::string& name, int round, EventKey key,
+                   bool until_failure, Written& written) {
+  RandomStream draws(key, 0);
+  for (int i = 0; i < 60 || (until_failure && written.failures == 0); ++i) {
+    const std::string row = fmt::format("{}-{}", name, draws.Below(50));
+    std::string value(draws.Below(20'000), ' ');
+    for (char& c : value) c = static_cast<char>(draws());
+    value += fmt::format("{} {}", round, i);
+    StoreBatch batch;
+    batch.Put(Table::kItems, row, value);
+    batch.Put(Table::kPending, row, value);
+    if (store.Write(batch, i % 3 == 0).ok()) {
+      written.content[row] = value;
+    } else {
+      ++written.failures;
+    }
+  }
+}
+
+// `users` is what the last bulk write that succeeded has written.
+void WriteBulkRepeatedly(Store& store, int round, Content& users) {
+  for (int i = 0; i < 5; ++i) {
+    StoreBatch batch;
+    Content content;
+    for (int k = 0; k < 20; ++k) {
+      content[fmt::format("{}", k)] = fmt::format("{} {}", round, i) + std::string(5'000, 'u');
+    }
+    for (const auto& [key, value] : content) batch.Put(Table::kUsers, key, value);
+    if (store.WriteBulk(std::move(batch)).ok()) users = content;
+  }
+}
+
+bool Holds(Store& store, const Content& rows, const Content& users) {
+  return All(store, Table::kItems) == rows && All(store, Table::kPending) == rows &&
+         All(store, Table::kUsers) == users;
+}
+
 // Logs, table files, flushes and compactions fail at random.
 TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
   if (outside_) return;
-  constexpr int kThreads = 3;
 #ifdef __SANITIZE_THREAD__
   constexpr int kRounds = 1;  // it looks up a name for every race that it then suppresses
 #else
@@ -186,49 +229,18 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
 #endif
   const RocksDbOptions options = {.cache_bytes = 1 << 20, .write_buffer_bytes = 1 << 20};
   auto store = Open(disk_ / "data", options);
-  std::array<Content, kThreads> expected;
-  std::array<int, kThreads> failures{};
+  std::array<Written, 3> written;
   Content users;
-  int bulk_failures = 0;
   for (int round = 0; round < kRounds; ++round) {
     RandomStream random({.seed = 3, .event = static_cast<std::uint64_t>(round)}, 0);
     std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) {
+    for (std::size_t t = 0; t < written.size(); ++t) {
       threads.emplace_back([&, t, round, key = EventKey{.seed = random(), .event = 0}] {
-        RandomStream draws(key, 0);
         // The disk is full at the end of the first round: one thread writes until that fails.
-        const auto must_fail = [&] { return t == 0 && round == 0 && failures[0] == 0; };
-        for (int i = 0; i < 60 || must_fail(); ++i) {
-          const std::string name = fmt::format("{}-{}", t, draws.Below(50));
-          std::string value(draws.Below(20'000), ' ');
-          for (char& c : value) c = static_cast<char>(draws());
-          value += fmt::format("{} {}", round, i);
-          StoreBatch batch;
-          batch.Put(Table::kItems, name, value);
-          batch.Put(Table::kPending, name, value);
-          if (store->Write(batch, i % 3 == 0).ok()) {
-            expected[static_cast<std::size_t>(t)][name] = value;
-          } else {
-            ++failures[static_cast<std::size_t>(t)];
-          }
-        }
+        WriteAtRandom(*store, fmt::format("{}", t), round, key, t == 0 && round == 0, written[t]);
       });
     }
-    threads.emplace_back([&, round] {
-      for (int i = 0; i < 5; ++i) {
-        StoreBatch batch;
-        Content content;
-        for (int k = 0; k < 20; ++k) {
-          content[fmt::format("{}", k)] = fmt::format("{} {}", round, i) + std::string(5'000, 'u');
-        }
-        for (const auto& [key, value] : content) batch.Put(Table::kUsers, key, value);
-        if (store->WriteBulk(std::move(batch)).ok()) {
-          users = content;
-        } else {
-          ++bulk_failures;
-        }
-      }
-    });
+    threads.emplace_back([&, round] { WriteBulkRepeatedly(*store, round, users); });
     for (int i = 0; i < 3; ++i) {
       Fill(random.Below(3'000'000));
       std::this_thread::sleep_for(std::chrono::milliseconds(random.Below(30)));
@@ -237,27 +249,22 @@ TEST_F(FullDiskTest, NoAcknowledgedWriteIsLostAndNoFailedOneComesBack) {
     if (round % 2 == 0) Fill();
     for (auto& thread : threads) thread.join();
     MakeRoom();
-    Content all;
-    for (const auto& content : expected) all.insert(content.begin(), content.end());
+    Content rows;
+    for (const Written& one : written) rows.insert(one.content.begin(), one.content.end());
     // Three views: of this process, of another one after a crash, and after a restart.
-    ASSERT_TRUE(All(*store, Table::kItems) == all);
-    ASSERT_TRUE(All(*store, Table::kPending) == all);
-    ASSERT_TRUE(All(*store, Table::kUsers) == users);
+    ASSERT_TRUE(Holds(*store, rows, users));
     const auto killed = Open(disk_ / "data", {.read_only = true});
     ASSERT_NE(killed, nullptr);
-    ASSERT_TRUE(All(*killed, Table::kItems) == all);
-    ASSERT_TRUE(All(*killed, Table::kPending) == all);
-    ASSERT_TRUE(All(*killed, Table::kUsers) == users);
+    ASSERT_TRUE(Holds(*killed, rows, users));
     ASSERT_TRUE(Put(*store, Table::kMeta, "room", "again", true).ok());
     if (round % 3 == 2) {
       store.reset();
       store = Open(disk_ / "data", options);
       ASSERT_NE(store, nullptr);
-      ASSERT_TRUE(All(*store, Table::kItems) == all);
-      ASSERT_TRUE(All(*store, Table::kUsers) == users);
+      ASSERT_TRUE(Holds(*store, rows, users));
     }
   }
-  EXPECT_GT(failures[0], 0);
+  EXPECT_GT(written[0].failures, 0);
   EXPECT_TRUE(store->Verify().ok());
 }
 
