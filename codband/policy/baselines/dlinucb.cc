@@ -12,8 +12,8 @@
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/baselines/linucb.h"
-#include "codband/policy/codband/flag_window.h"
 #include "codband/policy/common_params.h"
+#include "codband/policy/flag_window.h"
 #include "codband/policy/scoring.h"
 #include "codband/policy/user_table.h"
 

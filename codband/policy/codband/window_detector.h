@@ -8,8 +8,8 @@
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/codband/change_detector.h"
 #include "codband/policy/codband/codband_options.h"
-#include "codband/policy/codband/flag_window.h"
 #include "codband/policy/codband/period.h"
+#include "codband/policy/flag_window.h"
 
 namespace codband {
 

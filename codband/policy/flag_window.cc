@@ -1,4 +1,4 @@
-#include "codband/policy/codband/flag_window.h"
+#include "codband/policy/flag_window.h"
 
 #include <fmt/format.h>
 
