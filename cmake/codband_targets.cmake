@@ -15,6 +15,8 @@ target_compile_options(codband_build_flags INTERFACE
   $<$<BOOL:${CODBAND_ODR}>:-flto>
   $<$<BOOL:${CODBAND_ODR}>:-ffat-lto-objects>
   $<$<BOOL:${CODBAND_DEVELOPER}>:-Werror>)
+# Programs are linked from the machine code; only the target odr reads the intermediate code.
+target_link_options(codband_build_flags INTERFACE $<$<BOOL:${CODBAND_ODR}>:-fno-lto>)
 target_include_directories(codband_build_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
 include(${CMAKE_CURRENT_LIST_DIR}/layers.cmake)
