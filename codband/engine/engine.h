@@ -105,7 +105,7 @@ struct RewardReply {
 struct Change {
   std::string user;
   std::int64_t time_ms = 0;
-  ModelId from = kNoModel;  // kNoModel: the user's first reward
+  ModelId from = kNoModel;  // kNoModel: a policy without shared models
   ModelId to = kNoModel;
 };
 

@@ -34,11 +34,11 @@ struct FilterState final : DetectorState {
 // While a period is young (as many observations as features, at least 16), and later each time it
 // has grown by half, it is reviewed: scored as a whole by a collapsed Gibbs step, whose posterior
 // becomes the belief. Other users with a young period are resampled along with a young one. In
-// between, each observation updates the belief by the forward filter of change_filter.h. When the
-// likeliest model is no longer the user's own, the change is dated within the window, and the
-// observations since then move to a new period on the new model; if the new model explains those
-// before as well, the whole period moves, and no change is reported. A change found is on trial
-// (change_rate.h), from which the hazard is learned.
+// between, each observation updates the belief by the forward filter of change_filter.h. When
+// another model or a fresh parameter has more than half of it, the change is dated within the
+// window, and the observations since then move to a new period on the new model; if the new model
+// explains those before as well, the whole period moves, and no change is reported. A change found
+// is on trial (change_rate.h), from which the hazard is learned.
 //
 // O(K d²) an observation between reviews, O(K d³) for a review or a change.
 std::unique_ptr<ChangeDetector> MakeBayesDetector(const DetectorContext& context);

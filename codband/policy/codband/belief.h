@@ -33,9 +33,8 @@ class Belief {
   // Nothing is known.
   void Clear() { *this = Belief(); }
 
-  // From the chance of each model of the pool and, last, of a fresh parameter. The chances add up
-  // to
-  // 1. The likeliest are kept, but for negligible ones.
+  // From the chance of each model of the pool and, last, of a fresh parameter; they add up to 1.
+  // The likeliest are kept, but for negligible ones.
   void Assign(const ModelPool& pool, std::span<const double> chances);
 
   // The chance of each model of the pool into `chances`, the rest spread by the prior weights (of

@@ -23,7 +23,8 @@ namespace codband {
 //   change detector  change_detector.h, window_detector.h, bayes_detector.h (change_filter.h,
 //                    belief.h, change_window.h)
 //   hyper-parameters hyper_parameters.h, prior_learner.h, reward_noise.h, change_rate.h,
-//   departure.h exploration      outlook.h, exploration.h, thompson_integral.h
+//                    departure.h
+//   exploration      outlook.h, exploration.h, thompson_integral.h
 // docs/adding_a_part.md shows how to add one. The default and what each of its parts does is
 // described in docs/algorithms.md.
 //
@@ -49,9 +50,8 @@ namespace codband {
 //   restored) counts for the current period.
 // - The sums of closed periods are rounded to single precision.
 // - Slips of the paper put right: window_detector.h (ε, the Hoeffding bound), likelihood.h (Σ_k).
-// - Algorithm 2 takes D out of its model and adds it again; here a draw of the same model leaves
-// the
-//   pool as it is.
+// - Algorithm 2 takes D out of its model and adds it again; here a draw of the same model does not
+//   touch the pool.
 // - likelihood=product scores the last `memory` observations of a period, not all of it.
 // - likelihood=joint, the default also of the preset `paper`, scores the whole period exactly, from
 //   sums. The paper's product over the last 70 observations (preset `paper-product`) cannot

@@ -216,9 +216,11 @@ Status CheckCoDBand(const ParamValues& params, const PolicyContext& context) {
         "prior=friends needs a user graph (simulate takes one with --friends FILE); without one "
         "use prior=crp");
   }
-  if (params.Word("likelihood") == "product" && params.Word("detector") == "bayes") {
+  if (params.Word("likelihood") == "product" && params.Word("detector") != "window" &&
+      params.Word("detector") != "none") {
     return Status::InvalidArgument(
-        "likelihood=product needs detector=window or detector=none: detector=bayes scores exactly");
+        "likelihood=product needs detector=window or detector=none: no other detector saves the "
+        "observations that it scores");
   }
   return {};
 }

@@ -20,8 +20,8 @@
 namespace codband::server {
 namespace {
 
-constexpr std::size_t kMaxTop = 1000;  // items and tags of a model
-constexpr std::size_t kMaxChanges = 10'000;
+constexpr std::size_t kMaxTop = 1000;        // items and tags of a model
+constexpr std::size_t kMaxChanges = 10'000;  // of a request; the engine keeps fewer
 constexpr std::size_t kPageTop = 4;
 constexpr std::size_t kPageChanges = 15;
 
