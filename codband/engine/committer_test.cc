@@ -372,6 +372,16 @@ TEST_F(CommitterTest, AWriteThatWorksDoesNotHideThatDeadlinesCannotBeRead) {
   EXPECT_EQ(box_.committer().last_error(), FakeStore::kFault);
 }
 
+TEST_F(CommitterTest, ADamagedDecisionDoesNotHoldUpTheOthers) {
+  ASSERT_TRUE(box_.Rank("a").ok());
+  ASSERT_TRUE(box_.Rank("b").ok());
+  box_.store().Put(Table::kPending, "a", "junk");
+  box_.Advance(kWaitMs);
+  Await([&] { return box_.committer().counters().expired == 1; });  // "b"
+  EXPECT_NE(box_.committer().last_error(), "");
+  EXPECT_EQ(box_.Log().size(), 1U);
+}
+
 TEST_F(CommitterTest, ADamagedDeadlineIsReportedAndKept) {
   const std::string key = Deadline{.time_ms = box_.now_ms() + 5}.Key();
   box_.store().Put(Table::kDeadlines, key, "junk");

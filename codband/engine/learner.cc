@@ -262,13 +262,14 @@ void Learner::NoteChange(std::int64_t time_ms) {
 }
 
 bool Learner::CheckpointDue() const {
-  if (failed_ || entries_since_checkpoint_ == 0) return false;
+  if (failed_) return false;
+  const double waited_ms = 1000 * (WallSeconds() - last_checkpoint_seconds_);
+  const bool interval_over = waited_ms >= static_cast<double>(options_.checkpoint_interval_ms);
+  if (entries_since_checkpoint_ == 0) return log_left_ && interval_over;
   // Users who have changed cannot be evicted before the next checkpoint.
   const std::size_t most = std::min(options_.checkpoint_events, options_.users_in_memory / 2 + 1);
-  const double waited_ms = 1000 * (WallSeconds() - last_checkpoint_seconds_);
   const bool had_error = !last_error().empty();
-  return (entries_since_checkpoint_ >= most && !had_error) || !erased_.empty() ||
-         waited_ms >= static_cast<double>(options_.checkpoint_interval_ms);
+  return (entries_since_checkpoint_ >= most && !had_error) || !erased_.empty() || interval_over;
 }
 
 Status Learner::MakeCheckpoint() {
@@ -318,6 +319,7 @@ Status Learner::MakeCheckpoint() {
   store::StoreBatch applied;
   applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
   const Status deleted = store_.Write(applied, false);
+  log_left_ = !deleted.ok();
   // The checkpoint counts either way, and the next one deletes the rest of the log.
   SetError(deleted.ok() ? "" : "checkpoint: cannot shorten the log: " + deleted.message());
   return deleted;

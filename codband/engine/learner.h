@@ -146,7 +146,8 @@ class Learner {
   std::vector<UserId> erased_;  // forgotten since the last checkpoint
   std::uint64_t entries_since_checkpoint_ = 0;
   double last_checkpoint_seconds_ = 0;
-  bool failed_ = false;  // an entry was applied in part; no other will be
+  bool failed_ = false;    // an entry was applied in part; no other will be
+  bool log_left_ = false;  // log entries that the checkpoint contains could not be deleted
 
   std::atomic<std::uint64_t> applied_sequence_{0};
   std::atomic<std::uint64_t> checkpoint_sequence_{0};

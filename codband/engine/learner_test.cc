@@ -304,6 +304,17 @@ TEST_F(LearnerTest, ALogThatCannotBeShortenedIsReported) {
   EXPECT_THAT(store_.content(Table::kLog), IsEmpty());
 }
 
+TEST_F(LearnerTest, ALogThatCouldNotBeShortenedIsShortenedLaterWithoutNewEntries) {
+  const Reference reference = MakeReference(3, 1);
+  options_.checkpoint_interval_ms = 1;
+  Open();
+  store_.Fail(FakeStore::Call::kWrite, Table::kLog);
+  for (const LogRecord& record : reference.log) ASSERT_TRUE(Learn(record).ok());
+  Await([&] { return !learner_->last_error().empty(); });
+  store_.Heal();
+  Await([&] { return learner_->last_error().empty(); });
+}
+
 TEST_F(LearnerTest, AForgottenUserLeavesTheStoreWithTheNextCheckpoint) {
   const Reference reference = MakeReference(12, 3);
   Open();

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::string_view kForgottenPrefix = "forgotten/";
 
+// If more decisions than this cannot be read it is the disk, and the pass ends.
+constexpr std::size_t kMostUnreadable = 100;
+
 std::string ForgottenKey(UserId user) { return std::string(kForgottenPrefix) + NumberKey(user); }
 
 Status NoSuchEvent(const std::string& event_id) {
@@ -136,40 +139,51 @@ PendingDecisions::Expiry PendingDecisions::EndWaits(std::size_t most, CommitGrou
   Expiry expiry;
   std::vector<Deadline> due;
   std::size_t events = 0;
-  Status damaged;
-  expiry.status =
+  // Room for those that could not be read before: they must not crowd out the others.
+  const std::size_t enough = most + kMostUnreadable;
+  const Status scanned =
       store_.Scan(store::Table::kDeadlines, first_deadline_, Deadline::KeyAfter(group.now_ms),
                   [&](std::string_view key, std::string_view value) {
                     auto deadline = Deadline::Decode(key, value);
-                    damaged = deadline.status();
-                    if (!deadline.ok()) return false;
+                    if (!deadline.ok()) {  // left where it is
+                      if (expiry.status.ok()) expiry.status = deadline.status();
+                      return true;
+                    }
                     events += deadline.value().event_ids.size();
                     due.push_back(std::move(deadline).value());
-                    return events < most;
+                    return events < enough;
                   });
-  if (expiry.status.ok()) expiry.status = damaged;
+  std::size_t unreadable = 0;
   for (const Deadline& deadline : due) {
-    if (const Status ended = EndWaitsOf(deadline, group, expiry); !ended.ok()) {
-      expiry.status = ended;
-      break;
-    }
+    unreadable += EndWaitsOf(deadline, group, expiry);
+    if (unreadable > kMostUnreadable) break;
   }
-  if (!expiry.status.ok()) return expiry;
-  expiry.more = events >= most;
-  if (!expiry.more) UnmarkLongForgotten(group);
+  if (expiry.status.ok()) expiry.status = scanned;
+  expiry.more = scanned.ok() && events >= enough && unreadable <= kMostUnreadable;
+  if (!expiry.more && expiry.status.ok()) UnmarkLongForgotten(group);
   return expiry;
 }
 
-// The deadline is deleted only after each of its decisions has been read: otherwise one that could
-// not be read would wait for ever. To end a wait a second time changes nothing.
-Status PendingDecisions::EndWaitsOf(const Deadline& deadline, CommitGroup& group,
-                                    Expiry& expiry) const {
+// A deadline is deleted only after each of its decisions has been read: otherwise one that could
+// not be read would wait for ever. Those that could not stay under the same key and do not hold up
+// the others. To end a wait a second time changes nothing.
+std::size_t PendingDecisions::EndWaitsOf(const Deadline& deadline, CommitGroup& group,
+                                         Expiry& expiry) const {
+  Deadline left{.time_ms = deadline.time_ms, .number = deadline.number, .event_ids = {}};
   for (const std::string& event_id : deadline.event_ids) {
-    CODBAND_RETURN_IF_ERROR(EndWait(event_id, deadline.time_ms, group, expiry));
+    const Status ended = EndWait(event_id, deadline.time_ms, group, expiry);
+    if (ended.ok()) continue;
+    if (expiry.status.ok()) expiry.status = ended;
+    left.event_ids.push_back(event_id);
   }
-  group.pending.after_expired = deadline.Key() + '\0';
-  group.batch.Delete(store::Table::kDeadlines, deadline.Key());
-  return {};
+  if (left.event_ids.empty()) {
+    // Scans start behind it, unless something before it is still to be tried again.
+    if (expiry.status.ok()) group.pending.after_expired = deadline.Key() + '\0';
+    group.batch.Delete(store::Table::kDeadlines, deadline.Key());
+  } else if (left.event_ids.size() < deadline.event_ids.size()) {
+    group.batch.Put(store::Table::kDeadlines, left.Key(), left.Encode());
+  }
+  return left.event_ids.size();
 }
 
 Status PendingDecisions::EndWait(const std::string& event_id, std::int64_t time_ms,

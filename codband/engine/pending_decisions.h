@@ -61,8 +61,8 @@ class PendingDecisions {
     // Decisions that were shown and had no reward.
     std::vector<std::pair<std::string, PendingDecision>> unrewarded = {};
     bool more = false;  // are over
-    // Why the store could not be read. The deadline where that happened and all later ones are left
-    // as they are, for the next call.
+    // What could not be read, if anything. It stays as it is and is tried again at the next call;
+    // the waits behind it end all the same.
     Status status = {};
   };
   Expiry EndWaits(std::size_t most, CommitGroup& group) const;
@@ -76,7 +76,8 @@ class PendingDecisions {
   Status LoadForgotten();
   void Put(const std::string& event_id, std::string bytes, CommitGroup& group) const;
   static void StartWait(const std::string& event_id, std::int64_t until_ms, CommitGroup& group);
-  Status EndWaitsOf(const Deadline& deadline, CommitGroup& group, Expiry& expiry) const;
+  // Returns how many of its decisions could not be read.
+  std::size_t EndWaitsOf(const Deadline& deadline, CommitGroup& group, Expiry& expiry) const;
   Status EndWait(const std::string& event_id, std::int64_t time_ms, CommitGroup& group,
                  Expiry& expiry) const;
   void UnmarkLongForgotten(CommitGroup& group) const;

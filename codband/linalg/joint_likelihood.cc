@@ -33,6 +33,30 @@ inline __attribute__((always_inline)) void SubtractColumns(Lanes* matrix, std::s
   for (std::size_t row = 0; row < count; ++row) target[row] = sums[row];
 }
 
+// What FactorLanes reads of the models, side by side.
+struct LaneInput {
+  Lanes noise_inverse = {};
+  Lanes sign = {};
+  const double* S[kLanes];
+  const double* c[kLanes];
+  const double* precision[kLanes];
+  const double* prior_information[kLanes];
+};
+
+inline __attribute__((always_inline)) void ReadLanes(std::span<const JointLikelihood::Model> models,
+                                                     LaneInput& in) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    // Unused lanes repeat the last model.
+    const JointLikelihood::Model& model = models[std::min(lane, models.size() - 1)];
+    in.noise_inverse[lane] = 1 / model.posterior->noise_variance();
+    in.sign[lane] = model.contains_data ? -1 : 1;
+    in.S[lane] = model.posterior->stats().S().data();
+    in.c[lane] = model.posterior->stats().c().data();
+    in.precision[lane] = model.posterior->prior_precision().data();
+    in.prior_information[lane] = model.posterior->prior_information().data();
+  }
+}
+
 }  // namespace
 
 JointLikelihood::JointLikelihood(std::size_t dim)
@@ -47,6 +71,7 @@ void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const 
     for (std::size_t lane = 0; lane < group.size(); ++lane) {
       // The model as it is and the model with or without D: one of the two is the prior of D.
       const GaussianPosterior& model = *group[lane].posterior;
+      CODBAND_DCHECK(model.dim() == dim_);
       const double sign = group[lane].contains_data ? 1 : -1;
       const double log_determinants = sign * (model.log_determinant() - log_determinant_[lane]);
       const double explained = sign * (model.explained() - explained_[lane]);
@@ -61,23 +86,9 @@ void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const 
 // Factors, lane by lane, the precision of each model with `data` added or removed.
 CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& data,
                                                         std::span<const Model> models) {
-  Lanes noise_inverse = {};
-  Lanes sign = {};
-  const double* S[kLanes];
-  const double* c[kLanes];
-  const double* precision[kLanes];
-  const double* prior_information[kLanes];
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    // Unused lanes repeat the last model.
-    const Model& model = models[std::min(lane, models.size() - 1)];
-    CODBAND_DCHECK(model.posterior->dim() == dim_);
-    noise_inverse[lane] = 1 / model.posterior->noise_variance();
-    sign[lane] = model.contains_data ? -1 : 1;
-    S[lane] = model.posterior->stats().S().data();
-    c[lane] = model.posterior->stats().c().data();
-    precision[lane] = model.posterior->prior_precision().data();
-    prior_information[lane] = model.posterior->prior_information().data();
-  }
+  LaneInput in;
+  ReadLanes(models, in);
+  const auto& [noise_inverse, sign, S, c, precision, prior_information] = in;
   Lanes* const matrix = AsLanes(matrix_.data());
   Lanes* const information = AsLanes(information_.data());
   for (std::size_t i = 0; i < PackedSize(dim_); ++i) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,8 @@ TEST(ReadWriteLockTest, NewReadersQueueBehindAWriterThatWaits) {
       EXPECT_TRUE(written);
     });
     while (!reader_comes) std::this_thread::yield();
+    // Time in which a reader that does not queue would enter before the writer.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   for (std::thread& thread : threads) thread.join();
 }

@@ -34,7 +34,9 @@ Awaitable<bool> ImportStream::Take(std::string_view piece, bool last) {
   } catch (...) {
     problem = "unknown exception";
   }
-  SetInternalError(reply_, std::move(problem));
+  reply_.Reset();
+  SetApiError(reply_, {.status = 500, .code = "Internal", .message = std::move(problem)},
+              ImportProgress{.imported = imported_});
   co_return false;
 }
 

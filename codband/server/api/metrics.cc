@@ -143,7 +143,8 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
             ToDouble(stats.store.disk_bytes));
   out.Gauge("codband_store_memory_bytes", "Memory of the store: write buffers and caches.",
             ToDouble(stats.store.memory_bytes));
-  out.Gauge("codband_store_up", "1 while writes succeed, 0 while they fail.",
+  out.Gauge("codband_store_up",
+            "1 while the store can be read and written and learning goes on, else 0.",
             stats.last_error.empty() ? 1 : 0);
   out.Counter("codband_checkpoints_total", "Checkpoints written.", ToDouble(stats.checkpoints));
   out.Gauge("codband_committed_sequence", "Sequence number of the last durable log entry.",

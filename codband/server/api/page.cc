@@ -116,7 +116,7 @@ class Page {
     if (!facts_.mode.empty()) Write(" · mode {}", EscapeXml(facts_.mode));
     Write(" · up {}</p>\n</header>\n", Duration(facts_.now_ms - facts_.start_time_ms));
     if (!stats.last_error.empty()) {
-      Write("<p class=\"trouble\">The store does not work: {}</p>\n", EscapeXml(stats.last_error));
+      Write("<p class=\"trouble\">Not ready: {}</p>\n", EscapeXml(stats.last_error));
     }
   }
 
