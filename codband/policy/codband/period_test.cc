@@ -80,7 +80,8 @@ TEST(PeriodTest, BytesAreTheSameWithAndWithoutAnEmptyRecency) {
   with.Observe(kX, 3);
   without.Observe(kX, 3);
   EXPECT_EQ(BytesOf(with), BytesOf(without));
-  ByteReader in(BytesOf(with));
+  const std::string bytes = BytesOf(with);
+  ByteReader in(bytes);
   without.Load(in);
   in.ExpectEnd();
   EXPECT_TRUE(in.ok());
