@@ -51,6 +51,7 @@ function(codband_add_odr_violation name)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
   add_library(odr_${name} OBJECT ${ARG_SOURCES})
   target_link_libraries(odr_${name} PRIVATE codband_build_flags)
+  set_target_properties(odr_${name} PROPERTIES UNITY_BUILD OFF)
   add_test(NAME Odr.${name}
     COMMAND ${CODBAND_ODR_LINK} $<TARGET_OBJECTS:odr_${name}>
             -o ${CMAKE_CURRENT_BINARY_DIR}/odr_${name}.o

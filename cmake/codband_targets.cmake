@@ -11,6 +11,8 @@ target_compile_options(codband_build_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
+  # In a unity build the sources are included files, in which GCC does not expect local types.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
   # See cmake/codband_odr.cmake.
   $<$<BOOL:${CODBAND_ODR}>:-flto>
   $<$<BOOL:${CODBAND_ODR}>:-ffat-lto-objects>

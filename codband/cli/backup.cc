@@ -14,7 +14,7 @@ struct BackupFlags {
   std::string out;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kBackupFooter = R"(
 Works whether a server is running on the data or not. A running server makes the copy itself, of one
 moment, while it goes on serving; if it requires an API key, put the key into the environment
 variable CODBAND_API_KEY. The copy is made on the server's machine.
@@ -38,7 +38,7 @@ Status RunBackup(const BackupFlags& flags) {
 void AddBackupCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<BackupFlags>();
   const Command command(app, "backup", "Copy a data directory, with a server running on it or not",
-                        kFooter);
+                        kBackupFooter);
   command.Option("--data", flags->data, "DIR", "The data directory", Command::kRequired);
   command.Option("--out", flags->out, "DIR2", "The copy: a new directory", Command::kRequired);
   command.Run(status, [flags] { return RunBackup(*flags); });

@@ -10,7 +10,7 @@
 namespace codband::cli {
 namespace {
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kDoctorFooter = R"(
 Reads everything and changes nothing; a server may be running on the directory. Checks that the store
 opens, that all checksums match, that every record can be read, and that the models add up to their
 users.
@@ -31,7 +31,7 @@ Status RunDoctor(const std::string& data) {
 
 void AddDoctorCommand(CLI::App& app, Status& status) {
   auto data = std::make_shared<std::string>();
-  const Command command(app, "doctor", "Check whether a data directory is sound", kFooter);
+  const Command command(app, "doctor", "Check whether a data directory is sound", kDoctorFooter);
   command.Option("--data", *data, "DIR", "The data directory, or a backup", Command::kRequired);
   command.Run(status, [data] { return RunDoctor(*data); });
 }

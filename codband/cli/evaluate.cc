@@ -30,7 +30,7 @@ struct EvaluateFlags {
   OutputFlags output;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kEvaluateFooter = R"(
 Logs are DSJSON (as 'codband serve' and Vowpal Wabbit's services write it) or CSV with a header. They
 must hold the propensity of each choice: other policies cannot be evaluated without it.
 
@@ -51,7 +51,7 @@ Examples:
       --propensity-column propensity_score --time-column timestamp --items item_context.csv)";
 
 constexpr std::string_view kLearns[] = {"all", "accepted"};  // by LearnFrom
-constexpr std::string_view kOrders[] = {"time", "log"};
+constexpr std::string_view kLogOrders[] = {"time", "log"};
 constexpr std::string_view kInputs[] = {"dsjson", "csv"};
 
 Status ParseOptions(const EvaluateFlags& flags, eval::EvaluationOptions& options) {
@@ -121,7 +121,7 @@ Status RunEvaluate(const EvaluateFlags& flags, const Command& command) {
   experiments::EvaluationRecord record;
   CODBAND_RETURN_IF_ERROR(ParseOptions(flags, record.options));
   std::size_t order = 0;
-  CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--order", flags.order, kOrders), order));
+  CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--order", flags.order, kLogOrders), order));
   eval::PolicyTargetOptions target_options{.seed = record.options.seed};
   if (!flags.floor.empty()) {
     CODBAND_RETURN_IF_ERROR(Assign(ParseReal("--floor", flags.floor, 0, 1), target_options.floor));
@@ -180,7 +180,7 @@ void AddEvaluateCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<EvaluateFlags>();
   const Command command(app, "evaluate",
                         "Estimate from logged decisions what other policies would have earned",
-                        kFooter);
+                        kEvaluateFooter);
   command.List("--log", flags->files, "FILE…", "Files of the log, or their directory");
   command.Option("--input", flags->input, "dsjson|csv",
                  "Format of the log (default: by the name of the first file)");

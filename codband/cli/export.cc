@@ -14,7 +14,7 @@ struct ExportFlags {
   std::string out;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kExportFooter = R"(
 One JSON object: "meta" says what it is, "models" has the parameter of every model in full precision,
 "users" the model of each user, its probability, and the user's changes. Times are in milliseconds
 since 1970. Models are ordered by id; the order of users is stable. Nothing is changed; a server may
@@ -28,7 +28,7 @@ Examples:
 
 void AddExportCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ExportFlags>();
-  const Command command(app, "export", "Print what was learned as JSON", kFooter);
+  const Command command(app, "export", "Print what was learned as JSON", kExportFooter);
   command.Option("--data", flags->data, "DIR", "The data directory, or a backup",
                  Command::kRequired);
   command.Option("--out", flags->out, "FILE", "File to write (default: standard output)");

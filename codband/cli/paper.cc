@@ -24,7 +24,7 @@ struct PaperFlags {
   std::string out = "out/paper";
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kPaperFooter = R"(
 Runs Figure 2 (a) to (c) and the table of "When and whom to collaborate with in a changing
 environment": every algorithm on every row, over several seeds, on all cores.
 
@@ -102,7 +102,7 @@ Status RunPaper(const PaperFlags& flags) {
 void AddPaperCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<PaperFlags>();
   const Command command(app, "paper", "Reproduce the paper's synthetic experiments, with a report",
-                        kFooter);
+                        kPaperFooter);
   command.Switch("--quick", flags->quick, "Fewer users, rounds and seeds: about a minute");
   command.Option("--rows", flags->rows, "LIST", "Only these experiments (default: all)");
   command.Option("--policies", flags->policies, "LIST",

@@ -16,7 +16,7 @@
 namespace codband::cli {
 namespace {
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kPrepareFooter = R"(
 SET is one of
   lastfm     HetRec 2011 Last.fm: artists that users listened to
   delicious  HetRec 2011 Delicious: URLs that users bookmarked
@@ -117,7 +117,7 @@ Status RunPrepare(const PrepareFlags& flags, const Command& command) {
 void AddPrepareCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<PrepareFlags>();
   const Command command(app, "prepare", "Turn a public data set into a stream of recorded events",
-                        kFooter);
+                        kPrepareFooter);
   command.Option("SET", flags->set, "SET", "lastfm, delicious, movielens or yahoo",
                  Command::kRequired);
   command.Option("--in", flags->in, "DIR", "Directory with the unpacked data set",

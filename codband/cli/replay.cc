@@ -28,7 +28,7 @@ struct ReplayFlags {
   OutputFlags output;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kReplayFooter = R"(
 DIR holds tab-separated files; 'codband prepare' makes them from public data sets:
   features.tsv  item id, then its features, the same number on every line
   events.tsv    user id, timestamp, comma-separated item ids: the first is the positive one, the
@@ -60,7 +60,7 @@ The result of a policy depends on the stream, the seed and its own parameters on
 --threads or on the other policies.)";
 
 constexpr std::string_view kPlays[] = {"events", "log"};
-constexpr std::string_view kOrders[] = {"recorded", "interleaved"};
+constexpr std::string_view kReplayOrders[] = {"recorded", "interleaved"};
 
 // Reads the file that --play asks for and puts its events into the order that --order asks for.
 Result<replay::RecordedStream> ReadPlayed(const ReplayFlags& flags) {
@@ -73,7 +73,7 @@ Result<replay::RecordedStream> ReadPlayed(const ReplayFlags& flags) {
     CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--play", flags.play, kPlays), play));
   }
   std::size_t order = 0;
-  CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--order", flags.order, kOrders), order));
+  CODBAND_RETURN_IF_ERROR(Assign(ParseWord("--order", flags.order, kReplayOrders), order));
   const bool log = play == 1;
   if (log && order != 0) {
     return Status::InvalidArgument(
@@ -151,7 +151,7 @@ Status RunReplay(const ReplayFlags& flags) {
 
 void AddReplayCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ReplayFlags>();
-  const Command command(app, "replay", "Compare policies on recorded events", kFooter);
+  const Command command(app, "replay", "Compare policies on recorded events", kReplayFooter);
   command.Option("DIR", flags->directory, "DIR",
                  "Directory with features.tsv and events.tsv or log.tsv", Command::kRequired);
   command.Option("--policies", flags->policies, "LIST",

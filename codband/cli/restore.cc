@@ -16,7 +16,7 @@ struct RestoreFlags {
   std::string data;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kRestoreFooter = R"(
 The backup is checked first, as 'codband doctor' does. The target must be new or empty: move a damaged
 directory away, and keep it until the restored one works. The backup is not changed. If the command
 is interrupted, run it again.
@@ -36,7 +36,8 @@ Status RunRestore(const RestoreFlags& flags) {
 
 void AddRestoreCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<RestoreFlags>();
-  const Command command(app, "restore", "Restore a backup into a new data directory", kFooter);
+  const Command command(app, "restore", "Restore a backup into a new data directory",
+                        kRestoreFooter);
   command.Option("--from", flags->from, "DIR2", "What 'codband backup' made", Command::kRequired);
   command.Option("--data", flags->data, "DIR", "The data directory to create; new or empty",
                  Command::kRequired);

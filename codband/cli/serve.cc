@@ -25,7 +25,7 @@ struct ServeFlags {
   bool demo = false;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kServeFooter = R"(
 Everything that was acknowledged survives a crash: rewards, the catalogue, decisions that wait for
 their reward. Start it again on the same directory and it goes on.
 
@@ -138,7 +138,7 @@ Status RunServe(const ServeFlags& flags) {
 
 void AddServeCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ServeFlags>();
-  const Command command(app, "serve", "The recommender as an HTTP service", kFooter);
+  const Command command(app, "serve", "The recommender as an HTTP service", kServeFooter);
   command.Option("--data", flags->data, "DIR", "The data directory; created if it does not exist");
   command.Option("--listen", flags->listen, "HOST:PORT",
                  "Address to listen on (default 127.0.0.1:8080; port 0: any free port)");

@@ -23,7 +23,7 @@ struct SimulateFlags {
   OutputFlags output;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kSimulateFooter = R"(
 Examples:
   codband simulate
       all policies on the paper's second setting (100 users, 3000 rounds): some minutes
@@ -103,7 +103,7 @@ Status RunSimulate(const SimulateFlags& flags, const Command& command) {
 void AddSimulateCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<SimulateFlags>();
   const Command command(app, "simulate", "Compare policies on a simulated, changing population",
-                        kFooter);
+                        kSimulateFooter);
   flags->settings.Add(command, experiments::SimulationSettings());
   command.Option("--policies", flags->policies, "LIST",
                  "Comma-separated, see 'codband policies' (default: all)");

@@ -22,7 +22,7 @@ struct StressFlags {
   OutputFlags output;
 };
 
-constexpr std::string_view kFooter = R"(
+constexpr std::string_view kStressFooter = R"(
 The first policy is under test, against the others. Every cell is one population: the base (50 users
 with 10 parameters, 1500 rounds, changes every 300 to 1000 rounds, 25 features, noise 0.1) with one
 thing changed. 'ratio' is the regret of the policy under test over that of the best other one; above 1
@@ -64,7 +64,7 @@ void AddStressCommand(CLI::App& app, Status& status) {
     names.push_back(cell.name);
   }
   const Command command(app, "stress", "Find the populations on which a policy loses to others",
-                        fmt::format(kFooter, fmt::join(names, ", ")));
+                        fmt::format(kStressFooter, fmt::join(names, ", ")));
   command.Switch("--quick", flags->quick, "Fewer users, rounds and seeds");
   command.Switch("--strict", flags->strict, "Exit code 1 if the policy under test loses a cell");
   command.Option("--policies", flags->policies, "LIST",

@@ -13,8 +13,8 @@ namespace codband::engine {
 namespace {
 
 constexpr int kVisitors = 3;
-constexpr int kVisits = 150;  // of each visitor
-constexpr std::int64_t kWaitMs = 400;
+constexpr int kVisitsOfEach = 150;  // of each visitor
+constexpr std::int64_t kShortWaitMs = 400;
 
 std::vector<Item> TenItems() {
   std::vector<Item> items;
@@ -46,7 +46,7 @@ class Visitor {
       : box_(box), name_("v" + std::to_string(number)), number_(number), ledger_(ledger) {}
 
   void Run() {
-    for (visit_ = 0; visit_ < kVisits; ++visit_) {
+    for (visit_ = 0; visit_ < kVisitsOfEach; ++visit_) {
       box_.Advance(1);
       if (visit_ % 40 == 39) Forget(name_ + "-user" + std::to_string(visit_ / 40 % 5));
       if (visit_ % 25 == 24) Forget("contested");
@@ -174,7 +174,7 @@ std::unique_ptr<Engine> OpenCopy(const EngineBox& box, const std::filesystem::pa
 }
 
 TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
-  EngineBox box({.reward_wait_ms = kWaitMs, .default_reward = 0.5, .users_in_memory = 8});
+  EngineBox box({.reward_wait_ms = kShortWaitMs, .default_reward = 0.5, .users_in_memory = 8});
   ASSERT_TRUE(box.Put(TenItems()).ok());
   Ledger ledger;
   {
@@ -189,7 +189,7 @@ TEST(EngineConcurrencyTest, EveryRewardCountsOnceWhateverElseGoesOn) {
   }
   // Every wait ends.
   while (box->Stats().pending > 0) {
-    box.Advance(kWaitMs + 1);
+    box.Advance(kShortWaitMs + 1);
     std::this_thread::yield();
   }
   while (box->Stats().applied_sequence < box->Stats().committed_sequence) std::this_thread::yield();

@@ -16,7 +16,6 @@ namespace {
 // The tags of a model are those of its best items only: over all items every group has the same.
 constexpr std::size_t kMostTagged = 100;
 constexpr std::size_t kOneTaggedOf = 4;
-constexpr std::int64_t kHourMs = 3'600'000;
 
 }  // namespace
 

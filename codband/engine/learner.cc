@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kMostRecent = 200;
 // Log entries that a replay applies together.
 constexpr std::size_t kReplayChunk = 1000;
-constexpr std::int64_t kHourMs = 3'600'000;
 
 }  // namespace
 

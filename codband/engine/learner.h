@@ -23,6 +23,8 @@
 
 namespace codband::engine {
 
+inline constexpr std::int64_t kHourMs = 3'600'000;
+
 // Everything learned up to one place in the log.
 struct Learned {
   std::unique_ptr<Policy> policy;

@@ -25,7 +25,7 @@ using store::Table;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::size_t kDim = 2;
+constexpr std::size_t kLearnerDim = 2;
 constexpr const char* kPolicy = "codband";
 
 std::string UserName(std::size_t user) { return "user" + std::to_string(user); }
@@ -44,13 +44,14 @@ struct Reference {
 
 Reference MakeReference(std::size_t entries, std::size_t users, bool keep_states = true) {
   const std::vector<double> features = {1, 0, 0, 1};
-  const std::unique_ptr<Policy> policy = MakePolicy(kPolicy, {.dim = kDim}).value();
+  const std::unique_ptr<Policy> policy = MakePolicy(kPolicy, {.dim = kLearnerDim}).value();
   Reference reference;
   if (keep_states) reference.states.push_back(StateOf(*policy));
   for (std::size_t i = 0; i < entries; ++i) {
     const std::string user = UserName(i % users);
     const EventKey key{.seed = EngineOptions().seed, .event = i};
-    Decision decision = policy->Choose(HashUser(user), {.features = features, .dim = kDim}, key);
+    Decision decision =
+        policy->Choose(HashUser(user), {.features = features, .dim = kLearnerDim}, key);
     decision.propensity = 0.5;  // a record must have one
     const double reward = (decision.arm == i % users % 2) ? 1 : 0.25;
     policy->Learn(decision, reward, key);
@@ -75,7 +76,7 @@ class LearnerTest : public testing::Test {
 
   Status TryOpen() {
     learner_.reset();
-    auto learner = Learner::Open(store_, options_, kDim);
+    auto learner = Learner::Open(store_, options_, kLearnerDim);
     if (!learner.ok()) return learner.status();
     learner_ = std::move(learner).value();
     return {};

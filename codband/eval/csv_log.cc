@@ -23,7 +23,7 @@ std::optional<double> FiniteNumber(std::string_view text) {
   return value;
 }
 
-std::string Wrong(std::string_view field, std::string_view value, std::string_view expected) {
+std::string WrongText(std::string_view field, std::string_view value, std::string_view expected) {
   return fmt::format("{} = '{:.40}', expected {}", field, value, expected);
 }
 
@@ -72,7 +72,7 @@ Result<Catalogue> ReadItems(const CsvLogOptions& options) {
     if (!rows.value().problem().empty()) return WrongAt(rows.value(), rows.value().problem());
     const std::string_view action = rows.value().field(id.value());
     if (!catalogue.places.emplace(action, catalogue.actions.size()).second) {
-      return WrongAt(rows.value(), Wrong(name, action, "each action once"));
+      return WrongAt(rows.value(), WrongText(name, action, "each action once"));
     }
     catalogue.actions.emplace_back(action);
     for (std::size_t c = 0; c < width; ++c) cells[c].emplace_back(rows.value().field(c));
@@ -182,13 +182,14 @@ class RowReader {
     const std::string_view action = rows.field(columns.action);
     const auto place = catalogue_.places.find(action);
     if (place == catalogue_.places.end()) {
-      return Wrong(Name(rows, columns.action), action, "an action of the items file");
+      return WrongText(Name(rows, columns.action), action, "an action of the items file");
     }
     event.chosen = place->second;
     const std::string_view propensity = rows.field(columns.propensity);
     event.propensity = ParseNumber<double>(propensity).value_or(0);
     if (!(event.propensity > 0 && event.propensity <= 1)) {
-      return Wrong(Name(rows, columns.propensity), propensity, "a number above 0 and at most 1");
+      return WrongText(Name(rows, columns.propensity), propensity,
+                       "a number above 0 and at most 1");
     }
     const auto reward = FiniteNumber(rows.field(columns.reward));
     if (!reward) return WrongNumber(rows, columns.reward);
@@ -196,8 +197,8 @@ class RowReader {
     if (columns.time) {
       const auto time = ParseTime(rows.field(*columns.time));
       if (!time) {
-        return Wrong(Name(rows, *columns.time), rows.field(*columns.time),
-                     "a time such as 2021-07-29T10:00:00Z, or seconds");
+        return WrongText(Name(rows, *columns.time), rows.field(*columns.time),
+                         "a time such as 2021-07-29T10:00:00Z, or seconds");
       }
       event.time_ms = *time;
     }
@@ -214,7 +215,7 @@ class RowReader {
     return rows.header()[column];
   }
   static std::string WrongNumber(const CsvRows& rows, std::size_t column) {
-    return Wrong(Name(rows, column), rows.field(column), "a number within ±1e15");
+    return WrongText(Name(rows, column), rows.field(column), "a number within ±1e15");
   }
 
   std::string FillFeatures(const CsvRows& rows, const Columns& columns) {
@@ -309,11 +310,11 @@ Result<ChanceTable> ReadChances(const std::string& file) {
     const std::string_view text = rows.field(probability.value());
     const auto chance = FiniteNumber(text);
     if (!chance || *chance < 0) {
-      return WrongAt(rows, Wrong("probability", text, "a number from 0 on"));
+      return WrongAt(rows, WrongText("probability", text, "a number from 0 on"));
     }
     const std::string_view name = rows.field(action.value());
     if (!table.emplace(std::pair(group ? rows.field(*group) : "", name), *chance).second) {
-      return WrongAt(rows, Wrong("action", name, "each action once in a group"));
+      return WrongAt(rows, WrongText("action", name, "each action once in a group"));
     }
   }
   return table;

@@ -36,7 +36,7 @@ struct ParsedLine {
   std::size_t line = 0;
 };
 
-Status Wrong(std::string_view field, std::string_view value, std::string_view expected) {
+Status WrongField(std::string_view field, std::string_view value, std::string_view expected) {
   return Status::InvalidArgument(fmt::format("{} = {:.60}, expected {}", field, value, expected));
 }
 // A line that is no decision is kCorruption, a decision with an invalid value kInvalidArgument.
@@ -53,7 +53,7 @@ std::string Text(const Json& json) {
 Result<double> Number(const Json& line, const char* field, std::string_view expected) {
   const auto found = line.find(field);
   if (found == line.end()) return Missing(field, expected);
-  if (!found->is_number()) return Wrong(field, Text(*found), expected);
+  if (!found->is_number()) return WrongField(field, Text(*found), expected);
   return found->get<double>();
 }
 
@@ -104,21 +104,22 @@ std::size_t ActionBase(const std::vector<std::size_t>& a, std::size_t candidates
 // The numbers of `a` and `p`, if they are there.
 Status ReadLists(const Json& line, std::vector<std::size_t>& a, std::vector<double>& p) {
   if (const auto list = line.find("a"); list != line.end()) {
-    if (!list->is_array()) return Wrong("a", Text(*list), "a list of actions");
+    if (!list->is_array()) return WrongField("a", Text(*list), "a list of actions");
     for (const Json& action : *list) {
-      if (!action.is_number_unsigned()) return Wrong("a", Text(action), "whole numbers");
+      if (!action.is_number_unsigned()) return WrongField("a", Text(action), "whole numbers");
       a.push_back(action.get<std::size_t>());
     }
   }
   if (const auto list = line.find("p"); list != line.end()) {
-    if (!list->is_array()) return Wrong("p", Text(*list), "a list of probabilities");
+    if (!list->is_array()) return WrongField("p", Text(*list), "a list of probabilities");
     for (const Json& chance : *list) {
-      if (!chance.is_number()) return Wrong("p", Text(chance), "numbers from 0 to 1");
+      if (!chance.is_number()) return WrongField("p", Text(chance), "numbers from 0 to 1");
       p.push_back(chance.get<double>());
     }
   }
   if (!p.empty() && p.size() != a.size()) {
-    return Wrong("p", fmt::format("{} numbers", p.size()), fmt::format("{} as in a", a.size()));
+    return WrongField("p", fmt::format("{} numbers", p.size()),
+                      fmt::format("{} as in a", a.size()));
   }
   return {};
 }
@@ -135,12 +136,12 @@ Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& pa
     if (found == line.end()) return {};
     if (!found->is_number_unsigned() || found->get<std::size_t>() < base ||
         found->get<std::size_t>() >= base + count) {
-      return Wrong(field, Text(*found),
-                   fmt::format("a whole number from {} to {}", base, count + base - 1));
+      return WrongField(field, Text(*found),
+                        fmt::format("a whole number from {} to {}", base, count + base - 1));
     }
     const std::size_t index = found->get<std::size_t>() - base;
     if (chosen && *chosen != index) {
-      return Wrong(field, Text(*found), fmt::format("{} as _labelIndex says", *chosen + base));
+      return WrongField(field, Text(*found), fmt::format("{} as _labelIndex says", *chosen + base));
     }
     chosen = index;
     return {};
@@ -150,8 +151,8 @@ Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& pa
   const std::size_t base = ActionBase(a, count, options.action_base, chosen);
   for (std::size_t& action : a) {
     if (action < base || action - base >= count) {
-      return Wrong("a", fmt::format("{}", action),
-                   fmt::format("whole numbers from {} to {}", base, count + base - 1));
+      return WrongField("a", fmt::format("{}", action),
+                        fmt::format("whole numbers from {} to {}", base, count + base - 1));
     }
     action -= base;
   }
@@ -162,7 +163,7 @@ Status ReadChoice(const Json& line, const DsJsonOptions& options, ParsedLine& pa
     parsed.probabilities.assign(count, -1);
     for (std::size_t i = 0; i < count; ++i) parsed.probabilities[a[i]] = p[i];
     if (std::ranges::count(parsed.probabilities, -1) > 0) {
-      return Wrong("a", Text(line["a"]), "each action once");
+      return WrongField("a", Text(line["a"]), "each action once");
     }
   }
   const auto at = std::ranges::find(a, *chosen);
@@ -219,7 +220,7 @@ Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options
   }
   if (const auto time = line.find("Timestamp"); time != line.end()) {
     const auto ms = ParseTime(Text(*time));
-    if (!ms) return Wrong("Timestamp", Text(*time), "a time such as 2021-07-29T10:00:00Z");
+    if (!ms) return WrongField("Timestamp", Text(*time), "a time such as 2021-07-29T10:00:00Z");
     parsed.event.time_ms = *ms;
     parsed.timed = true;
   }

@@ -22,16 +22,12 @@ constexpr double kHeavyShare = 0.05;
 constexpr double kSurprise = 4;
 constexpr double kUnsupportedShare = 0.001;
 
-Status Wrong(std::string_view option, double value, std::string_view expected) {
-  return Status::InvalidArgument(fmt::format("{} = {}, expected {}", option, value, expected));
-}
-
 Status CheckOptions(const EvaluationOptions& options) {
   if (!(options.confidence >= 0.5 && options.confidence <= 0.9999)) {
-    return Wrong("confidence", options.confidence, "a number from 0.5 to 0.9999");
+    return WrongNumber("confidence", options.confidence, "a number from 0.5 to 0.9999");
   }
   if (!(options.ridge > 0 && options.ridge <= 1e9)) {
-    return Wrong("ridge", options.ridge, "a number above 0 and at most 1e9");
+    return WrongNumber("ridge", options.ridge, "a number above 0 and at most 1e9");
   }
   return {};
 }
@@ -45,12 +41,12 @@ Status FindRange(const LoggedDecisions& log, const EvaluationOptions& options,
   for (std::size_t i = 0; i < log.size(); ++i) {
     const LoggedEvent& event = log.event(i);
     if (options.reward_low && event.reward < *options.reward_low) {
-      return Wrong("reward-min", *options.reward_low,
-                   fmt::format("at most {}, the reward of event {}", event.reward, i + 1));
+      return WrongNumber("reward-min", *options.reward_low,
+                         fmt::format("at most {}, the reward of event {}", event.reward, i + 1));
     }
     if (options.reward_high && event.reward > *options.reward_high) {
-      return Wrong("reward-max", *options.reward_high,
-                   fmt::format("at least {}, the reward of event {}", event.reward, i + 1));
+      return WrongNumber("reward-max", *options.reward_high,
+                         fmt::format("at least {}, the reward of event {}", event.reward, i + 1));
     }
     low = std::min(low, event.reward);
     high = std::max(high, event.reward);
@@ -63,12 +59,12 @@ Status FindRange(const LoggedDecisions& log, const EvaluationOptions& options,
   }
   evaluation.range = {options.reward_low.value_or(low), options.reward_high.value_or(high)};
   if (!(evaluation.range.low < evaluation.range.high)) {
-    return Wrong("reward-min", evaluation.range.low,
-                 fmt::format("a number below {}, the largest reward", evaluation.range.high));
+    return WrongNumber("reward-min", evaluation.range.low,
+                       fmt::format("a number below {}, the largest reward", evaluation.range.high));
   }
   evaluation.smallest_propensity = options.smallest_propensity.value_or(propensity);
   if (!(evaluation.smallest_propensity > 0 && evaluation.smallest_propensity <= propensity)) {
-    return Wrong(
+    return WrongNumber(
         "min-propensity", evaluation.smallest_propensity,
         fmt::format("a number above 0 and at most {}, the smallest in the log", propensity));
   }

@@ -14,7 +14,6 @@ namespace codband::eval {
 namespace {
 
 constexpr std::uint64_t kBootstrapPurpose = 3001;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLargestStake = 0.99;
 constexpr int kBisections = 45;
 
@@ -209,7 +208,8 @@ std::vector<std::optional<BootstrapResult>> Bootstrap(std::span<const Estimator>
       }
     }
     for (std::size_t e = 0; e < width; ++e) {
-      values[e][b] = sums[e].denominator == 0 ? kNan : sums[e].numerator / sums[e].denominator;
+      values[e][b] = sums[e].denominator == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                              : sums[e].numerator / sums[e].denominator;
     }
   });
   std::vector<std::optional<BootstrapResult>> results;

@@ -75,7 +75,7 @@ TEST(IntervalsTest, NothingSeenMeansNothingClaimed) {
   EXPECT_GT(LowerConfidenceBound(std::vector<double>(100, 1.0), 0.05), 0.9);
 }
 
-ScoredLog Score(const LoggedDecisions& log, Target& target, double smallest) {
+ScoredLog ScoreLog(const LoggedDecisions& log, Target& target, double smallest) {
   return ScoreEvents(log, target, {.range = {}, .smallest_propensity = smallest});
 }
 
@@ -84,7 +84,7 @@ ScoredLog Score(const LoggedDecisions& log, Target& target, double smallest) {
 TEST(IntervalsTest, UpperBoundOfRareClicksIsUseful) {
   const SmallBandit bandit{.p = {0.05, 0.95}, .mean = {0.01, 0.02}};
   const LoggedDecisions log = bandit.Log(20'000, 1);
-  const ScoredLog scored = Score(log, *MakeFirstTarget(), 0.05);
+  const ScoredLog scored = ScoreLog(log, *MakeFirstTarget(), 0.05);
   for (const Estimator estimator : {Estimator::kIps, Estimator::kDr}) {
     const Interval interval = *GuaranteedInterval(estimator, scored, {}, 0.95);
     EXPECT_LT(interval.low, 0.01);
@@ -96,7 +96,7 @@ TEST(IntervalsTest, UpperBoundOfRareClicksIsUseful) {
 TEST(IntervalsTest, WhatTheLogCannotChooseWidensTheInterval) {
   const SmallBandit bandit{.p = {0.5, 0.5, 0}, .mean = {0.2, 0.2, 1}};
   const LoggedDecisions log = bandit.Log(20'000, 1);
-  const ScoredLog scored = Score(log, *MakeUniformTarget(), 0.5);
+  const ScoredLog scored = ScoreLog(log, *MakeUniformTarget(), 0.5);
   const double value = 1.4 / 3;
   EXPECT_LT(*EstimateValue(Estimator::kIps, scored.events), 0.2);
   for (const Estimator estimator : {Estimator::kIps, Estimator::kDr}) {
@@ -110,7 +110,7 @@ TEST(IntervalsTest, RewardsOfAnotherRangeGiveTheSameIntervalOnTheirScale) {
   const SmallBandit bandit{.p = {0.3, 0.7}, .mean = {0.6, 0.2}};
   const LoggedDecisions log = bandit.Log(500, 4);
   const RewardRange wide{-3, 5};
-  ScoredLog plain = Score(log, *MakeFirstTarget(), 0.3);
+  ScoredLog plain = ScoreLog(log, *MakeFirstTarget(), 0.3);
   ScoredLog scaled = plain;
   for (ScoredEvent& event : scaled.events) event.reward = wide.Unscale(event.reward);
   for (const Estimator estimator : {Estimator::kMean, Estimator::kIps}) {
@@ -125,7 +125,7 @@ TEST(IntervalsTest, RewardsOfAnotherRangeGiveTheSameIntervalOnTheirScale) {
 
 TEST(IntervalsTest, BootstrapDoesNotDependOnThreads) {
   const SmallBandit bandit{.p = {0.3, 0.7}, .mean = {0.6, 0.2}};
-  const ScoredLog scored = Score(bandit.Log(300, 4), *MakeFirstTarget(), 0.3);
+  const ScoredLog scored = ScoreLog(bandit.Log(300, 4), *MakeFirstTarget(), 0.3);
   const auto one = Bootstrap(kOffPolicyEstimators, scored.events, {.resamples = 100, .threads = 1});
   const auto four =
       Bootstrap(kOffPolicyEstimators, scored.events, {.resamples = 100, .threads = 4});
@@ -140,7 +140,7 @@ TEST(IntervalsTest, BootstrapDoesNotDependOnThreads) {
 TEST(IntervalsTest, BootstrapErrorIsThatOfTheMean) {
   for (const std::size_t n : {2000, 60'000}) {  // the second in blocks
     const SmallBandit bandit{.p = {0.5, 0.5}, .mean = {0.3, 0.3}};
-    const ScoredLog scored = Score(bandit.Log(n, 4), *MakeLoggedTarget(), 0.5);
+    const ScoredLog scored = ScoreLog(bandit.Log(n, 4), *MakeLoggedTarget(), 0.5);
     const std::array mean = {Estimator::kMean};
     const auto result = Bootstrap(mean, scored.events, {.resamples = 2000});
     const double error = std::sqrt(0.21 / static_cast<double>(n));
@@ -153,13 +153,13 @@ TEST(IntervalsTest, BootstrapErrorIsThatOfTheMean) {
 
 TEST(IntervalsTest, BootstrapOfNothingIsNone) {
   const SmallBandit bandit{.p = {0, 1}, .mean = {0.7, 0.3}};
-  const ScoredLog scored = Score(bandit.Log(50, 1), *MakeFirstTarget(), 0.5);
+  const ScoredLog scored = ScoreLog(bandit.Log(50, 1), *MakeFirstTarget(), 0.5);
   const std::array snips = {Estimator::kSnips};
   EXPECT_FALSE(Bootstrap(snips, scored.events, {})[0].has_value());
   const std::array mean = {Estimator::kMean};
   EXPECT_TRUE(Bootstrap(mean, scored.events, {})[0].has_value());
   const SmallBandit constant{.p = {0.5, 0.5}, .mean = {0.3, 0.3}, .exact = true};
-  const ScoredLog same = Score(constant.Log(64, 1), *MakeLoggedTarget(), 0.5);
+  const ScoredLog same = ScoreLog(constant.Log(64, 1), *MakeLoggedTarget(), 0.5);
   EXPECT_FALSE(Bootstrap(mean, same.events, {})[0].has_value());
 }
 

@@ -11,10 +11,6 @@
 namespace codband::eval {
 namespace {
 
-Status Wrong(std::string_view field, double value, std::string_view expected) {
-  return Status::InvalidArgument(fmt::format("{} = {}, expected {}", field, value, expected));
-}
-
 // The offset of `values` in `pool`: that of the last ones if they are equal, else appended.
 template <typename T>
 std::size_t Place(std::vector<T>& pool, std::size_t last, std::span<const T> values) {
@@ -27,6 +23,10 @@ std::size_t Place(std::vector<T>& pool, std::size_t last, std::span<const T> val
 }
 
 }  // namespace
+
+Status WrongNumber(std::string_view field, double value, std::string_view expected) {
+  return Status::InvalidArgument(fmt::format("{} = {}, expected {}", field, value, expected));
+}
 
 std::uint32_t NameTable::Add(std::string_view name) {
   const auto [place, added] =
@@ -47,16 +47,16 @@ Status LoggedDecisions::Check(const LoggedEvent& event, const LoggedOffer& offer
   }
   // Written so that NaN fails.
   if (!(event.propensity > 0 && event.propensity <= 1)) {
-    return Wrong("propensity", event.propensity, "a number above 0 and at most 1");
+    return WrongNumber("propensity", event.propensity, "a number above 0 and at most 1");
   }
   if (!(std::abs(event.reward) <= kLargestNumber)) {
-    return Wrong("reward", event.reward, "a number within ±1e15");
+    return WrongNumber("reward", event.reward, "a number within ±1e15");
   }
   CODBAND_CHECK(offer.features.size() == offer.actions.size() * dim_);
   for (std::size_t i = 0; i < offer.features.size(); ++i) {
     if (std::abs(offer.features[i]) <= kLargestNumber) continue;
-    return Wrong(fmt::format("feature {} of candidate {}", i % dim_, i / dim_), offer.features[i],
-                 "a number within ±1e15");
+    return WrongNumber(fmt::format("feature {} of candidate {}", i % dim_, i / dim_),
+                       offer.features[i], "a number within ±1e15");
   }
   if (offer.probabilities.empty()) return {};
   if (offer.probabilities.size() != offer.actions.size()) {
@@ -67,15 +67,15 @@ Status LoggedDecisions::Check(const LoggedEvent& event, const LoggedOffer& offer
   for (std::size_t i = 0; i < offer.probabilities.size(); ++i) {
     const double p = offer.probabilities[i];
     if (!(p >= 0 && p <= 1)) {
-      return Wrong(fmt::format("probability of candidate {}", i), p, "a number from 0 to 1");
+      return WrongNumber(fmt::format("probability of candidate {}", i), p, "a number from 0 to 1");
     }
     sum += p;
   }
-  if (std::abs(sum - 1) > kTolerance) return Wrong("sum of the probabilities", sum, "1");
+  if (std::abs(sum - 1) > kTolerance) return WrongNumber("sum of the probabilities", sum, "1");
   if (std::abs(offer.probabilities[event.chosen] - event.propensity) > kTolerance) {
-    return Wrong("propensity", event.propensity,
-                 fmt::format("{}, the probability of the chosen candidate",
-                             offer.probabilities[event.chosen]));
+    return WrongNumber("propensity", event.propensity,
+                       fmt::format("{}, the probability of the chosen candidate",
+                                   offer.probabilities[event.chosen]));
   }
   return {};
 }

@@ -13,6 +13,9 @@
 
 namespace codband::eval {
 
+// "confidence = 2, expected a number from 0.5 to 0.9999"
+Status WrongNumber(std::string_view field, double value, std::string_view expected);
+
 // Numbers names in the order of their first appearance. Not thread-safe for writing.
 class NameTable {
  public:

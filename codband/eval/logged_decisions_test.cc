@@ -8,7 +8,7 @@
 namespace codband::eval {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 class LoggedDecisionsTest : public testing::Test {
  protected:
@@ -50,14 +50,14 @@ TEST_F(LoggedDecisionsTest, OffersThatDifferAreKeptApart) {
 }
 
 TEST_F(LoggedDecisionsTest, RejectsPropensitiesThatAreNone) {
-  for (const double bad : {0.0, -0.5, 1.5, kNan}) {
+  for (const double bad : {0.0, -0.5, 1.5, kNotANumber}) {
     event_.propensity = bad;
     EXPECT_EQ(Error().rfind("propensity = ", 0), 0u) << bad;
   }
 }
 
 TEST_F(LoggedDecisionsTest, RejectsOtherNumbersThatAreWrong) {
-  event_.reward = kNan;
+  event_.reward = kNotANumber;
   EXPECT_EQ(Error(), "reward = nan, expected a number within ±1e15");
   event_.reward = 1;
   features_[3] = std::numeric_limits<double>::infinity();

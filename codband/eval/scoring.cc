@@ -15,8 +15,6 @@ namespace {
 
 // Disjoint from the purposes of policies, which use the same seed and event.
 constexpr std::uint64_t kAcceptPurpose = 3000;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 double AcceptDraw(std::uint64_t seed, std::size_t event) {
   return RandomStream({.seed = seed, .event = event}, kAcceptPurpose).Uniform();
 }
@@ -65,7 +63,7 @@ ScoredEvent Score(const View& view, const ScoringOptions& options) {
   scored.robust_low = RobustTerm(view, scored.weight, options, false);
   scored.robust_high = RobustTerm(view, scored.weight, options, true);
   if (view.logged.empty()) {
-    scored.unsupported = kNan;
+    scored.unsupported = std::numeric_limits<double>::quiet_NaN();
   } else {
     for (std::size_t b = 0; b < view.chances.size(); ++b) {
       if (view.logged[b] == 0) scored.unsupported += view.chances[b];

@@ -9,6 +9,7 @@
 
 #include "codband/base/file.h"
 #include "codband/base/version.h"
+#include "codband/experiments/or_null.h"
 #include "codband/experiments/result_figures.h"
 #include "codband/experiments/simulation_settings.h"
 #include "codband/report/html_page.h"
@@ -18,8 +19,6 @@ namespace codband::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json OrNull(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
 
 Json PolicyJson(const sim::PolicyResults& policy) {
   const sim::RunSummary summary = sim::Summarise(policy);
@@ -52,7 +51,7 @@ std::string CurvesCsv(const ComparisonRecord& record) {
   return csv;
 }
 
-std::string Figure(const ComparisonRecord& record, report::Scale scale) {
+std::string RegretFigure(const ComparisonRecord& record, report::Scale scale) {
   return RegretChart("Accumulated regret over time", record.comparison.checkpoint_rounds,
                      record.comparison.policies, scale);
 }
@@ -89,10 +88,10 @@ std::string ReportPage(const ComparisonRecord& record) {
       "plays the same rounds.",
       environment.users, environment.models, DescribeChanges(environment)));
   page.AddHeading("Regret");
-  page.AddFigure(Figure(record, report::Scale::kLog),
+  page.AddFigure(RegretFigure(record, report::Scale::kLog),
                  "Log scale: equal distances are equal ratios. Dashed: yardsticks, which know the "
                  "ground truth.");
-  page.AddFigure(Figure(record, report::Scale::kLinear), "The same on a linear scale.");
+  page.AddFigure(RegretFigure(record, report::Scale::kLinear), "The same on a linear scale.");
   page.AddHeading("Numbers");
   page.AddTable(SummaryTable(record),
                 fmt::format("Mean over {} seed{}, ± standard deviation between seeds.",
@@ -194,7 +193,7 @@ report::ReportTable SummaryTable(const ComparisonRecord& record) {
 
 Status WriteReport(const ComparisonRecord& record, const std::string& directory) {
   CODBAND_RETURN_IF_ERROR(
-      WriteFileDurably(directory + "/regret.svg", Figure(record, report::Scale::kLog)));
+      WriteFileDurably(directory + "/regret.svg", RegretFigure(record, report::Scale::kLog)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/results.json", ToJson(record)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/runs.csv", ToCsv(record)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/curves.csv", CurvesCsv(record)));

@@ -10,6 +10,7 @@
 #include "codband/base/file.h"
 #include "codband/base/text.h"
 #include "codband/base/version.h"
+#include "codband/experiments/or_null.h"
 #include "codband/report/html_page.h"
 #include "codband/report/interval_chart.h"
 #include "codband/report/table.h"
@@ -93,7 +94,7 @@ std::vector<std::string> Warnings(const EvaluationRecord& record) {
   return warnings;
 }
 
-std::string Subject(const EvaluationRecord& record) {
+std::string LogSubject(const EvaluationRecord& record) {
   return fmt::format(
       "{} decisions for {} user{} among {} action{}; features: {}; rewards from {} to {}{}; "
       "smallest propensity {}{}; events in the order of {}.",
@@ -110,8 +111,6 @@ std::string Subject(const EvaluationRecord& record) {
 Json IntervalJson(const std::optional<eval::Interval>& interval) {
   return interval ? Json{interval->low, interval->high} : Json(nullptr);
 }
-
-Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json TargetJson(const eval::TargetReport& target) {
   Json estimates = Json::array();
@@ -136,7 +135,7 @@ Json TargetJson(const eval::TargetReport& target) {
           {"warnings", target.warnings}};
 }
 
-std::string Figure(const EvaluationRecord& record) {
+std::string EstimatesFigure(const EvaluationRecord& record) {
   report::IntervalChart chart{.title = "Estimated mean reward of each policy",
                               .x_label = "mean reward per decision",
                               .series = {"mean (of the log)", "replay", "ips", "snips", "dr", "dm"},
@@ -163,9 +162,9 @@ std::string Figure(const EvaluationRecord& record) {
 
 std::string ReportPage(const EvaluationRecord& record) {
   report::HtmlPage page("What other policies would have earned");
-  page.AddParagraph(Subject(record));
+  page.AddParagraph(LogSubject(record));
   page.AddFigure(
-      Figure(record),
+      EstimatesFigure(record),
       "A dot is an estimate of the mean reward per decision. Thick: bootstrap interval, "
       "approximate. Thin: confidence interval that holds for any distribution of rewards within "
       "their range, if the log's propensities are right; an arrowhead: it extends further.");
@@ -199,7 +198,7 @@ std::string ReportPage(const EvaluationRecord& record) {
 }  // namespace
 
 std::string ToText(const EvaluationRecord& record) {
-  std::string text = Subject(record) + "\n\n" + EstimateTable(record).ToText() + "\n" +
+  std::string text = LogSubject(record) + "\n\n" + EstimateTable(record).ToText() + "\n" +
                      SupportTable(record).ToText();
   const std::vector<std::string> warnings = Warnings(record);
   if (!warnings.empty()) text += "\nWarnings:\n";
@@ -270,7 +269,7 @@ std::string ToCsv(const EvaluationRecord& record) {
 }
 
 Status WriteReport(const EvaluationRecord& record, const std::string& directory) {
-  CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/estimates.svg", Figure(record)));
+  CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/estimates.svg", EstimatesFigure(record)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/results.json", ToJson(record)));
   CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/estimates.csv", ToCsv(record)));
   return WriteFileDurably(directory + "/report.html", ReportPage(record));

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-EvaluationRecord Record() {
+EvaluationRecord EvaluatedLog() {
   EvaluationRecord record;
   record.command = "codband evaluate --log x.json";
   record.files = {"x.json", "y.json"};
@@ -51,7 +51,7 @@ EvaluationRecord Record() {
 }
 
 TEST(EvaluateOutputTest, TextHasEstimatesSupportAndWarningsWithoutControlCharacters) {
-  const std::string text = ToText(Record());
+  const std::string text = ToText(EvaluatedLog());
   for (const char* part :
        {"1,234 decisions for 1 user among 3 actions", "90% bootstrap", "0.2 … 0.3", "12.5%",
         "3 of 103 lines left out", "the log never explores", "linucb: thin support"}) {
@@ -61,7 +61,7 @@ TEST(EvaluateOutputTest, TextHasEstimatesSupportAndWarningsWithoutControlCharact
 }
 
 TEST(EvaluateOutputTest, WithoutWarningsThereIsNoSuchSection) {
-  EvaluationRecord record = Record();
+  EvaluationRecord record = EvaluatedLog();
   record.log.skipped = 0;
   record.evaluation.warnings.clear();
   record.evaluation.targets[1].warnings.clear();
@@ -69,7 +69,7 @@ TEST(EvaluateOutputTest, WithoutWarningsThereIsNoSuchSection) {
 }
 
 TEST(EvaluateOutputTest, JsonHoldsLogAndEstimatesAndIsNullWhereThereIsNone) {
-  const Json json = Json::parse(ToJson(Record()));
+  const Json json = Json::parse(ToJson(EvaluatedLog()));
   EXPECT_EQ(json["log"]["files"], Json({"x.json", "y.json"}));
   EXPECT_EQ(json["log"]["events"], 1234);
   EXPECT_EQ(json["log"]["skipped"], 3);
@@ -87,7 +87,7 @@ TEST(EvaluateOutputTest, JsonHoldsLogAndEstimatesAndIsNullWhereThereIsNone) {
 }
 
 TEST(EvaluateOutputTest, CsvHasOneLineForEachEstimate) {
-  EXPECT_EQ(ToCsv(Record()),
+  EXPECT_EQ(ToCsv(EvaluatedLog()),
             "policy,estimator,value,standard_error,bootstrap_low,bootstrap_high,guaranteed_low,"
             "guaranteed_high,effective_sample,replay_events,largest_weight\n"
             "logged,mean,0.25,0.03,0.2,0.3,0.1,0.4,100,0,0\n"
@@ -98,9 +98,9 @@ TEST(EvaluateOutputTest, CsvHasOneLineForEachEstimate) {
 TEST(EvaluateOutputTest, ReportHoldsTheFigureTheWarningsAndTheCommand) {
   std::string directory = testing::TempDir() + "/codband_evaluation_XXXXXX";
   ASSERT_NE(mkdtemp(directory.data()), nullptr);
-  ASSERT_TRUE(WriteReport(Record(), directory).ok());
-  EXPECT_EQ(ReadFile(directory + "/results.json").value(), ToJson(Record()));
-  EXPECT_EQ(ReadFile(directory + "/estimates.csv").value(), ToCsv(Record()));
+  ASSERT_TRUE(WriteReport(EvaluatedLog(), directory).ok());
+  EXPECT_EQ(ReadFile(directory + "/results.json").value(), ToJson(EvaluatedLog()));
+  EXPECT_EQ(ReadFile(directory + "/estimates.csv").value(), ToCsv(EvaluatedLog()));
   EXPECT_NE(ReadFile(directory + "/estimates.svg").value().find("linucb"), std::string::npos);
   const std::string page = ReadFile(directory + "/report.html").value();
   for (const char* part :
@@ -108,7 +108,7 @@ TEST(EvaluateOutputTest, ReportHoldsTheFigureTheWarningsAndTheCommand) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   std::filesystem::remove_all(directory);
-  EXPECT_FALSE(WriteReport(Record(), directory).ok());
+  EXPECT_FALSE(WriteReport(EvaluatedLog(), directory).ok());
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace codband::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Options = replay::PrepareOptions;
+using PrepareOptions = replay::PrepareOptions;
 
 enum : unsigned {
   kL = 1U << static_cast<unsigned>(data::DataSet::kLastFm),
@@ -26,7 +26,7 @@ enum : unsigned {
   kY = 1U << static_cast<unsigned>(data::DataSet::kYahoo),
 };
 
-constexpr std::size_t kMany = 1'000'000'000;
+constexpr std::size_t kMostPrepare = 1'000'000'000;
 
 // One of two words, which stand for 0 and 1.
 template <typename T>
@@ -35,137 +35,141 @@ Status SetWord(std::string_view flag, std::string_view text,
   return Assign(ParseWord(flag, text, words), target);
 }
 
-constexpr std::string_view kOrders[] = {"stacked", "interleaved", "time"};
+constexpr std::string_view kPrepareOrders[] = {"stacked", "interleaved", "time"};
 
-constexpr PrepareSetting kSettings[] = {
+constexpr PrepareSetting kPrepareSettings[] = {
     {"--seed", "S", "Seed of every random draw (default 1)", kL | kD | kM | kY,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 0, std::numeric_limits<std::uint32_t>::max()),
                      options.seed);
      },
-     [](const Options& options) { return Json(options.seed); }},
+     [](const PrepareOptions& options) { return Json(options.seed); }},
     {"--dim", "D", "Principal components kept as features (default 25; not yahoo)", kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 1, kMaxFeatures), options.dim);
      },
-     [](const Options& options) { return Json(options.dim); }},
+     [](const PrepareOptions& options) { return Json(options.dim); }},
     {"--candidates", "n",
      "Candidates of each event (default 25, yahoo 10; yahoo: 0 is the whole pool)",
      kL | kD | kM | kY,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 0, 10'000), options.candidates);
      },
-     [](const Options& options) { return Json(options.candidates); }},
+     [](const PrepareOptions& options) { return Json(options.candidates); }},
     {"--max-events", "n",
      "Number of events, drawn uniformly; yahoo: the first visits; 0 is all (default lastfm and "
      "delicious 30000, else all)",
      kL | kD | kM | kY,
-     [](std::string_view flag, std::string_view text, Options& options) {
-       return Assign(ParseWhole(flag, text, 0, kMany), options.max_events);
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
+       return Assign(ParseWhole(flag, text, 0, kMostPrepare), options.max_events);
      },
-     [](const Options& options) { return Json(options.max_events); }},
+     [](const PrepareOptions& options) { return Json(options.max_events); }},
     {"--min-observations", "n",
      "Leave out users with fewer observations (default movielens 3000, else 1)", kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
-       return Assign(ParseWhole(flag, text, 1, kMany), options.min_observations);
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
+       return Assign(ParseWhole(flag, text, 1, kMostPrepare), options.min_observations);
      },
-     [](const Options& options) { return Json(options.min_observations); }},
+     [](const PrepareOptions& options) { return Json(options.min_observations); }},
     {"--order", "stacked|interleaved|time",
      "Order of events: user after user, users mixed at random, or by time (default movielens time, "
      "else stacked)",
      kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
-       return Assign(ParseWord(flag, text, kOrders), options.order);
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
+       return Assign(ParseWord(flag, text, kPrepareOrders), options.order);
      },
-     [](const Options& options) { return Json(kOrders[static_cast<std::size_t>(options.order)]); }},
+     [](const PrepareOptions& options) {
+       return Json(kPrepareOrders[static_cast<std::size_t>(options.order)]);
+     }},
     {"--scale", "none|unit", "Scale features to variance 1 (default movielens unit, else none)",
      kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return SetWord(flag, text, {{"none", "unit"}}, options.unit_variance);
      },
-     [](const Options& options) { return Json(options.unit_variance ? "unit" : "none"); }},
+     [](const PrepareOptions& options) { return Json(options.unit_variance ? "unit" : "none"); }},
     {"--terms", "tags|words",
      "Terms of TF-IDF: whole tags, or their words (default movielens words, else tags)",
      kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return SetWord(flag, text, {{"tags", "words"}}, options.terms);
      },
-     [](const Options& options) {
+     [](const PrepareOptions& options) {
        return Json(options.terms == replay::TermKind::kTags ? "tags" : "words");
      }},
     {"--stop-words", "none|english", "Words to leave out (default english)", kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return SetWord(flag, text, {{"none", "english"}}, options.tokens.stop_words);
      },
-     [](const Options& options) { return Json(options.tokens.stop_words ? "english" : "none"); }},
+     [](const PrepareOptions& options) {
+       return Json(options.tokens.stop_words ? "english" : "none");
+     }},
     {"--stem", "none|english", "Reduce words to their stems (default none)", kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return SetWord(flag, text, {{"none", "english"}}, options.tokens.stemming);
      },
-     [](const Options& options) {
+     [](const PrepareOptions& options) {
        return Json(options.tokens.stemming == data::Stemming::kEnglish ? "english" : "none");
      }},
     {"--tf", "count|log", "Term frequency: the count, or 1 + ln of it (default count)",
      kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return SetWord(flag, text, {{"count", "log"}}, options.log_tf);
      },
-     [](const Options& options) { return Json(options.log_tf ? "log" : "count"); }},
+     [](const PrepareOptions& options) { return Json(options.log_tf ? "log" : "count"); }},
     {"--min-items", "n", "Leave out terms that fewer items have (default 1)", kL | kD | kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
-       return Assign(ParseWhole(flag, text, 1, kMany), options.min_documents);
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
+       return Assign(ParseWhole(flag, text, 1, kMostPrepare), options.min_documents);
      },
-     [](const Options& options) { return Json(options.min_documents); }},
+     [](const PrepareOptions& options) { return Json(options.min_documents); }},
     {"--groups", "n", "Number of groups of users (default lastfm and delicious 10, yahoo 160)",
      kL | kD | kY,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 1, 10'000), options.groups);
      },
-     [](const Options& options) { return Json(options.groups); }},
+     [](const PrepareOptions& options) { return Json(options.groups); }},
     {"--parts", "n", "Number of users that each group is split into, by time (default 3)", kL | kD,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 1, 10'000), options.parts);
      },
-     [](const Options& options) { return Json(options.parts); }},
+     [](const PrepareOptions& options) { return Json(options.parts); }},
     {"--regularise", "x",
      "Regularise the friendship graph: weight of a weak link between any two users, times the mean "
      "degree (default 1)",
      kL | kD,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseReal(flag, text, 0, 1000), options.graph_regularisation);
      },
-     [](const Options& options) { return Json(options.graph_regularisation); }},
+     [](const PrepareOptions& options) { return Json(options.graph_regularisation); }},
     {"--embedding", "plain|unit",
      "Rows of the spectral embedding as they are, or scaled to norm 1 (default unit)", kL | kD,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return SetWord(flag, text, {{"plain", "unit"}}, options.normalise_rows);
      },
-     [](const Options& options) { return Json(options.normalise_rows ? "unit" : "plain"); }},
+     [](const PrepareOptions& options) { return Json(options.normalise_rows ? "unit" : "plain"); }},
     {"--earliest", "MS",
      "Times before this one, in ms since 1970, count as missing (default lastfm start of 2004, "
      "else "
      "0)",
      kL | kD,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 0, std::size_t{1} << 53U), options.earliest_time);
      },
-     [](const Options& options) { return Json(options.earliest_time); }},
+     [](const PrepareOptions& options) { return Json(options.earliest_time); }},
     {"--positive-rating", "r", "Lowest rating that counts as positive (default 0.5: all)", kM,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseReal(flag, text, 0, 5), options.positive_rating);
      },
-     [](const Options& options) { return Json(options.positive_rating); }},
+     [](const PrepareOptions& options) { return Json(options.positive_rating); }},
     {"--days", "n", "Number of files of the log, from the first; 0 is all (default 1)", kY,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 0, 100), options.days);
      },
-     [](const Options& options) { return Json(options.days); }},
+     [](const PrepareOptions& options) { return Json(options.days); }},
     {"--user-sample", "n", "Number of visits that the groups are clustered from (default 20000)",
      kY,
-     [](std::string_view flag, std::string_view text, Options& options) {
+     [](std::string_view flag, std::string_view text, PrepareOptions& options) {
        return Assign(ParseWhole(flag, text, 1, 10'000'000), options.user_sample);
      },
-     [](const Options& options) { return Json(options.user_sample); }},
+     [](const PrepareOptions& options) { return Json(options.user_sample); }},
 };
 
 bool Has(const PrepareSetting& setting, data::DataSet set) {
@@ -183,7 +187,7 @@ Status NotForSet(const PrepareSetting& setting, data::DataSet set) {
 
 }  // namespace
 
-std::span<const PrepareSetting> PrepareSettings() { return kSettings; }
+std::span<const PrepareSetting> PrepareSettings() { return kPrepareSettings; }
 
 Result<data::DataSet> ParseDataSet(std::string_view text) {
   std::vector<std::string_view> names;
@@ -195,13 +199,15 @@ Result<data::DataSet> ParseDataSet(std::string_view text) {
       fmt::format("data set '{}' is unknown; there are {}", text, fmt::join(names, ", ")));
 }
 
-Result<Options> ParsePrepare(data::DataSet set, std::span<const std::optional<std::string>> texts) {
-  CODBAND_CHECK(texts.size() == std::size(kSettings));
-  Options options = Options::For(set);
+Result<PrepareOptions> ParsePrepare(data::DataSet set,
+                                    std::span<const std::optional<std::string>> texts) {
+  CODBAND_CHECK(texts.size() == std::size(kPrepareSettings));
+  PrepareOptions options = PrepareOptions::For(set);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (!texts[i]) continue;
-    if (!Has(kSettings[i], set)) return NotForSet(kSettings[i], set);
-    CODBAND_RETURN_IF_ERROR(kSettings[i].parse(kSettings[i].flag, *texts[i], options));
+    if (!Has(kPrepareSettings[i], set)) return NotForSet(kPrepareSettings[i], set);
+    CODBAND_RETURN_IF_ERROR(
+        kPrepareSettings[i].parse(kPrepareSettings[i].flag, *texts[i], options));
   }
   if (options.candidates < 2 && (set != data::DataSet::kYahoo || options.candidates == 1)) {
     return Status::InvalidArgument(
@@ -210,9 +216,9 @@ Result<Options> ParsePrepare(data::DataSet set, std::span<const std::optional<st
   return options;
 }
 
-Json PrepareJson(data::DataSet set, const Options& options) {
+Json PrepareJson(data::DataSet set, const PrepareOptions& options) {
   Json json;
-  for (const PrepareSetting& setting : kSettings) {
+  for (const PrepareSetting& setting : kPrepareSettings) {
     if (!Has(setting, set)) continue;
     std::string name(setting.flag + 2);
     std::ranges::replace(name, '-', '_');

@@ -70,7 +70,7 @@ double LogCtr(const replay::RecordedStream& stream) {
   return stream.total_reward() / static_cast<double>(stream.events.size());
 }
 
-std::string Subject(const ReplayRecord& record) {
+std::string StreamSubject(const ReplayRecord& record) {
   const replay::RecordedStream& stream = record.stream;
   const std::string chance = stream.logged
                                  ? fmt::format("clicks: {:.0f}, CTR of the log: {:.5f}",
@@ -92,11 +92,6 @@ std::vector<double> NormalisedCurve(const ReplayRecord& record, const replay::Re
 }
 
 // Detected changes and true boundaries ------------------------------------------------------------
-
-bool Detects(const std::string& spec) {
-  const auto info = FindPolicy(spec);
-  return info.ok() && info.value()->detects_changes;
-}
 
 // Means over the runs of one policy.
 struct BoundaryMeans {
@@ -143,7 +138,7 @@ bool HasGroupBoundaries(const ReplayRecord& record) {
 }
 
 Json BoundariesJson(const ReplayRecord& record, const replay::ReplayResults& policy) {
-  if (!record.origins || !Detects(policy.spec)) return nullptr;
+  if (!record.origins || !DetectsChanges(policy.spec)) return nullptr;
   Json json{{"window", record.window}};
   for (const BoundaryKind& kind : kBoundaryKinds) {
     const BoundaryMeans means = CountRuns(record, policy, *record.origins.*kind.of);
@@ -226,7 +221,7 @@ std::optional<report::ReportTable> BoundaryTable(const ReplayRecord& record) {
                              {"found", report::Align::kRight},
                              {"by chance", report::Align::kRight}});
   for (const replay::ReplayResults& policy : record.comparison.policies) {
-    if (!Detects(policy.spec)) continue;
+    if (!DetectsChanges(policy.spec)) continue;
     for (const BoundaryKind& kind : kBoundaryKinds) {
       const BoundaryMeans means = CountRuns(record, policy, *record.origins.*kind.of);
       if (means.boundaries == 0) continue;
@@ -265,7 +260,7 @@ std::vector<Group> Groups(const ReplayRecord& record, const replay::ReplayResult
 }
 
 std::string ToText(const ReplayRecord& record) {
-  std::string text = SummaryTable(record).ToText() + "\n" + Subject(record) + "\n";
+  std::string text = SummaryTable(record).ToText() + "\n" + StreamSubject(record) + "\n";
   if (const auto table = BoundaryTable(record)) {
     text += "\nDetected changes and true boundaries:\n" + table->ToText() + "\n" +
             BoundaryLegend(record) + "\n";

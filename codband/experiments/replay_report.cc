@@ -42,8 +42,8 @@ std::string StreamName(const ReplayRecord& record) {
 
 // curves(policy) is what is drawn for a policy.
 template <typename Curves>
-std::string Figure(const ReplayRecord& record, const std::string& title, const std::string& y_label,
-                   const Curves& curves) {
+std::string CurveFigure(const ReplayRecord& record, const std::string& title,
+                        const std::string& y_label, const Curves& curves) {
   report::LineChart chart{.title = title, .x_label = "events", .y_label = y_label};
   const std::vector<std::size_t>& events = record.comparison.checkpoint_events;
   for (const replay::ReplayResults& policy : record.comparison.policies) {
@@ -66,14 +66,14 @@ std::string Figure(const ReplayRecord& record, const std::string& title, const s
 }
 
 std::string RewardFigure(const ReplayRecord& record) {
-  return Figure(
+  return CurveFigure(
       record, (record.stream.logged ? "Clicks on " : "Accumulated reward on ") + StreamName(record),
       record.stream.logged ? "clicks on events that count" : "positives chosen",
       [](const replay::ReplayResults& policy) { return RewardCurves(policy); });
 }
 
 std::string NormalisedFigure(const ReplayRecord& record) {
-  return Figure(
+  return CurveFigure(
       record,
       (record.stream.logged ? "Normalised CTR on " : "Normalised reward on ") + StreamName(record),
       record.stream.logged ? "CTR over that of the log"
@@ -139,7 +139,7 @@ void AddBoundaries(const ReplayRecord& record, report::HtmlPage& page) {
 }
 
 // What was played, and what is better.
-std::string Subject(const ReplayRecord& record) {
+std::string ReportSubject(const ReplayRecord& record) {
   const replay::RecordedStream& stream = record.stream;
   const std::string events = GroupThousands(fmt::format("{}", stream.events.size()));
   if (stream.logged) {
@@ -161,7 +161,7 @@ std::string Subject(const ReplayRecord& record) {
 std::string ReportPage(const ReplayRecord& record) {
   const std::size_t seeds = record.comparison.policies.front().runs.size();
   report::HtmlPage page("Policies compared on " + StreamName(record));
-  page.AddParagraph(Subject(record));
+  page.AddParagraph(ReportSubject(record));
   page.AddHeading("Reward");
   const std::string bands =
       seeds > 1 ? fmt::format(" Bands: ± one standard deviation between {} seeds.", seeds) : "";

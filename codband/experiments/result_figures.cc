@@ -12,12 +12,12 @@ std::string OrDash(std::optional<double> value, int decimals) {
   return value ? fmt::format("{:.{}f}", *value, decimals) : "–";
 }
 
-bool Detects(const std::string& spec) {
+}  // namespace
+
+bool DetectsChanges(const std::string& spec) {
   const auto info = FindPolicy(spec);
   return info.ok() && info.value()->detects_changes;
 }
-
-}  // namespace
 
 bool IsYardstick(const std::string& spec) {
   const auto info = FindPolicy(spec);
@@ -55,7 +55,7 @@ std::vector<report::TableColumn> DiagnosisColumns() {
 
 std::vector<std::string> DiagnosisCells(const std::string& spec, const sim::RunSummary& summary) {
   const sim::ChangeMetrics& changes = summary.changes;
-  const bool detects = Detects(spec);
+  const bool detects = DetectsChanges(spec);
   return {detects ? fmt::format("{} of {}", changes.detected, changes.true_changes) : "–",
           detects ? OrDash(changes.median_delay(), 0) : "–",
           detects ? OrDash(changes.false_alarms_per_1000(), 2) : "–",

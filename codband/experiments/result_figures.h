@@ -26,6 +26,9 @@ std::vector<std::string> DiagnosisCells(const std::string& spec, const sim::RunS
 // What the columns mean, in three sentences.
 std::string_view DiagnosisLegend();
 
+// Whether the policy reports changes of users.
+bool DetectsChanges(const std::string& spec);
+
 // Whether the policy is a yardstick, which knows the ground truth.
 bool IsYardstick(const std::string& spec);
 

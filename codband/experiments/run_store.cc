@@ -10,9 +10,9 @@
 namespace codband::experiments {
 namespace {
 
-using Json = nlohmann::json;
+using RunJson = nlohmann::json;
 
-Json ToJson(const sim::RunResult& run) {
+RunJson ToJson(const sim::RunResult& run) {
   return {{"regret", run.regret},
           {"changes",
            {{"true", run.changes.true_changes},
@@ -31,16 +31,16 @@ Json ToJson(const sim::RunResult& run) {
           {"true_changes", run.true_changes}};
 }
 
-sim::RunResult FromJson(const Json& json) {
+sim::RunResult FromJson(const RunJson& json) {
   sim::RunResult run;
   json.at("regret").get_to(run.regret);
-  const Json& changes = json.at("changes");
+  const RunJson& changes = json.at("changes");
   changes.at("true").get_to(run.changes.true_changes);
   changes.at("detected").get_to(run.changes.detected);
   changes.at("false_alarms").get_to(run.changes.false_alarms);
   changes.at("stable_steps").get_to(run.changes.stable_steps);
   changes.at("delays").get_to(run.changes.delays);
-  const Json& clusters = json.at("clusters");
+  const RunJson& clusters = json.at("clusters");
   clusters.at("same_both").get_to(run.clusters.same_both);
   clusters.at("same_model").get_to(run.clusters.same_model);
   clusters.at("same_truth").get_to(run.clusters.same_truth);
@@ -65,17 +65,17 @@ std::optional<sim::RunResult> RunStore::Load(const std::string& identity) const 
   const auto text = ReadFile(PathFor(identity));
   if (!text.ok()) return std::nullopt;
   try {
-    const Json json = Json::parse(text.value());
+    const RunJson json = RunJson::parse(text.value());
     if (json.at("identity") != identity) return std::nullopt;
     return FromJson(json.at("run"));
-  } catch (const Json::exception&) {
+  } catch (const RunJson::exception&) {
     return std::nullopt;
   }
 }
 
 Status RunStore::Save(const std::string& identity, const sim::RunResult& run) const {
   return WriteFileDurably(PathFor(identity),
-                          Json{{"identity", identity}, {"run", ToJson(run)}}.dump() + "\n");
+                          RunJson{{"identity", identity}, {"run", ToJson(run)}}.dump() + "\n");
 }
 
 }  // namespace codband::experiments

@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::json;
 
 // One run for each seed, with this regret.
-sim::PolicyResults Results(const std::string& spec, const std::vector<double>& regret) {
+sim::PolicyResults CellResults(const std::string& spec, const std::vector<double>& regret) {
   sim::PolicyResults results{.spec = spec, .runs = {}};
   for (const double value : regret) {
     sim::RunResult& run = results.runs.emplace_back();
@@ -21,8 +21,8 @@ sim::PolicyResults Results(const std::string& spec, const std::vector<double>& r
 
 StressOutcome Judge(const std::vector<double>& regret) {
   return JudgeCell({.name = "clicks", .changed = "0/1", .environment = {}},
-                   {Results("codband", {regret[0]}), Results("oracle-greedy", {regret[1]}),
-                    Results("linucb", {regret[2]}), Results("lints", {regret[3]})});
+                   {CellResults("codband", {regret[0]}), CellResults("oracle-greedy", {regret[1]}),
+                    CellResults("linucb", {regret[2]}), CellResults("lints", {regret[3]})});
 }
 
 TEST(StressTest, BestOtherIsTheLeastRegretThatIsNoYardstick) {
@@ -41,7 +41,7 @@ TEST(StressTest, CellIsLostToALowerRegretAndNotToAnEqualOne) {
 TEST(StressTest, RegretIsTheMeanOverSeeds) {
   const StressOutcome outcome =
       JudgeCell({.name = "base", .changed = "nothing", .environment = {}},
-                {Results("codband", {10, 20}), Results("linucb", {40, 20})});
+                {CellResults("codband", {10, 20}), CellResults("linucb", {40, 20})});
   EXPECT_EQ(outcome.regret, (std::vector<double>{15, 30}));
 }
 

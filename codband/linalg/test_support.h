@@ -3,7 +3,9 @@
 // Dense counterparts of the packed kernels, for tests: Eigen, straight from the formulas.
 
 #include <Eigen/Dense>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <utility>
 #include <vector>
@@ -94,6 +96,11 @@ struct DenseModel {
 // The largest difference, relative to the magnitude of the second.
 inline double RelativeError(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
   return (a - b).cwiseAbs().maxCoeff() / std::max(1e-300, b.cwiseAbs().maxCoeff());
+}
+
+inline double LogNormal(double value, double mean, double variance) {
+  return -0.5 *
+         (std::log(2 * std::numbers::pi * variance) + (value - mean) * (value - mean) / variance);
 }
 
 }  // namespace codband::linalg

@@ -11,7 +11,7 @@ namespace {
 
 const PolicyContext kContext{.dim = 4, .noise = 0.3};
 
-std::string ErrorOf(std::string_view spec) {
+std::string SpecErrorOf(std::string_view spec) {
   const auto policy = MakePolicy(spec, kContext);
   EXPECT_FALSE(policy.ok()) << spec;
   EXPECT_EQ(policy.status().code(), StatusCode::kInvalidArgument);
@@ -49,20 +49,20 @@ TEST(ParamsTest, DefaultsFollowTheContext) {
 }
 
 TEST(ParamsTest, ErrorsNameTheParameterTheValueAndWhatIsAllowed) {
-  EXPECT_EQ(ErrorOf("linucb:alpha=-1"),
+  EXPECT_EQ(SpecErrorOf("linucb:alpha=-1"),
             "policy 'linucb': alpha = '-1', expected a number from 0 to 1000");
-  EXPECT_EQ(ErrorOf("lints:sigma=0"),
+  EXPECT_EQ(SpecErrorOf("lints:sigma=0"),
             "policy 'lints': sigma = '0', expected a number from 1e-06 to 1000000");
-  EXPECT_EQ(ErrorOf("linucb:alpha=nan"),
+  EXPECT_EQ(SpecErrorOf("linucb:alpha=nan"),
             "policy 'linucb': alpha = 'nan', expected a number from 0 to 1000");
-  EXPECT_EQ(ErrorOf("codband:tau=2.5"),
+  EXPECT_EQ(SpecErrorOf("codband:tau=2.5"),
             "policy 'codband': tau = '2.5', expected a whole number from 1 to 100000");
-  EXPECT_EQ(ErrorOf("codband:likelihood=exact"),
+  EXPECT_EQ(SpecErrorOf("codband:likelihood=exact"),
             "policy 'codband': likelihood = 'exact', expected one of joint, product");
-  EXPECT_EQ(ErrorOf("linucb:alhpa=1"),
+  EXPECT_EQ(SpecErrorOf("linucb:alhpa=1"),
             "policy 'linucb': unknown parameter 'alhpa'; it takes alpha, lambda");
-  EXPECT_EQ(ErrorOf("random:x=1"), "policy 'random' takes no parameters, so 'x' is unknown");
-  EXPECT_EQ(ErrorOf("codband:paperr"),
+  EXPECT_EQ(SpecErrorOf("random:x=1"), "policy 'random' takes no parameters, so 'x' is unknown");
+  EXPECT_EQ(SpecErrorOf("codband:paperr"),
             "policy 'codband': 'paperr' is neither a preset (paper, paper-product) nor name=value");
 }
 
@@ -76,7 +76,7 @@ TEST(ParamsTest, DefaultsFromTheContextAreCheckedToo) {
 }
 
 TEST(RegistryTest, UnknownPolicyListsThoseThereAre) {
-  const std::string message = ErrorOf("linucbb");
+  const std::string message = SpecErrorOf("linucbb");
   EXPECT_NE(message.find("policy 'linucbb' is unknown"), std::string::npos);
   for (const PolicyInfo* info : RegisteredPolicies()) {
     EXPECT_NE(message.find(info->name), std::string::npos) << info->name;
@@ -84,7 +84,7 @@ TEST(RegistryTest, UnknownPolicyListsThoseThereAre) {
 }
 
 TEST(RegistryTest, OraclesNeedATruth) {
-  EXPECT_NE(ErrorOf("oracle-greedy").find("only a simulation has them"), std::string::npos);
+  EXPECT_NE(SpecErrorOf("oracle-greedy").find("only a simulation has them"), std::string::npos);
 }
 
 TEST(RegistryTest, DimensionIsChecked) {

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "codband/base/bytes.h"
 #include "codband/base/random.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/ground_truth.h"
@@ -74,6 +76,13 @@ class TestWorld final : public GroundTruth {
 
 inline std::unique_ptr<Policy> MakeOrDie(std::string_view spec, const PolicyContext& context) {
   return std::move(MakePolicy(spec, context)).value();
+}
+
+// What a checkpoint would hold.
+inline std::string Saved(const Policy& policy) {
+  ByteWriter out;
+  policy.SaveState(out);
+  return out.Take();
 }
 
 }  // namespace codband

@@ -20,7 +20,7 @@ UserGraph ParseOrDie(std::string_view text) {
   return std::move(graph).value();
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string GraphErrorOf(std::string_view text) {
   const Result<UserGraph> graph = UserGraph::Parse(text);
   EXPECT_FALSE(graph.ok()) << text;
   EXPECT_EQ(graph.status().code(), StatusCode::kInvalidArgument);
@@ -61,14 +61,14 @@ TEST(UserGraphTest, NothingIsAGraphWithoutFriends) {
 }
 
 TEST(UserGraphTest, ErrorsNameTheLineAndWhatItSays) {
-  EXPECT_EQ(ErrorOf("1 2\n# fine\n\n3\n"), "friends, line 4: \"3\", expected two user ids");
-  EXPECT_EQ(ErrorOf("1 2 3"), "friends, line 1: \"1 2 3\", expected two user ids");
-  EXPECT_EQ(ErrorOf("1 2\n1 two"), "friends, line 2: \"1 two\", expected two user ids");
-  EXPECT_EQ(ErrorOf("1 -2"), "friends, line 1: \"1 -2\", expected two user ids");
-  EXPECT_EQ(ErrorOf("1 2.5"), "friends, line 1: \"1 2.5\", expected two user ids");
-  EXPECT_EQ(ErrorOf("1;2"), "friends, line 1: \"1;2\", expected two user ids");
+  EXPECT_EQ(GraphErrorOf("1 2\n# fine\n\n3\n"), "friends, line 4: \"3\", expected two user ids");
+  EXPECT_EQ(GraphErrorOf("1 2 3"), "friends, line 1: \"1 2 3\", expected two user ids");
+  EXPECT_EQ(GraphErrorOf("1 2\n1 two"), "friends, line 2: \"1 two\", expected two user ids");
+  EXPECT_EQ(GraphErrorOf("1 -2"), "friends, line 1: \"1 -2\", expected two user ids");
+  EXPECT_EQ(GraphErrorOf("1 2.5"), "friends, line 1: \"1 2.5\", expected two user ids");
+  EXPECT_EQ(GraphErrorOf("1;2"), "friends, line 1: \"1;2\", expected two user ids");
   // One more than a user id can be.
-  EXPECT_EQ(ErrorOf("1 18446744073709551616"),
+  EXPECT_EQ(GraphErrorOf("1 18446744073709551616"),
             "friends, line 1: \"1 18446744073709551616\", expected two user ids");
 }
 

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "codband/report/test_support.h"
+
 namespace codband::report {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<std::string> Labels(const Axis& axis, int most) {
   std::vector<std::string> labels;

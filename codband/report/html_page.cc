@@ -7,7 +7,7 @@
 namespace codband::report {
 namespace {
 
-constexpr std::string_view kStyle = R"css(
+constexpr std::string_view kPageStyle = R"css(
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c1f24;--muted:#59626e;--line:#dadee4;--code:#f3f5f7}
 @media (prefers-color-scheme:dark){
 :root{--bg:#16181d;--fg:#e4e7eb;--muted:#9aa4b0;--line:#363b44;--code:#20242b}}
@@ -80,7 +80,7 @@ std::string HtmlPage::ToHtml() const {
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n{2}</main>\n"
       "</body>\n</html>\n",
-      title_, kStyle, body_);
+      title_, kPageStyle, body_);
 }
 
 }  // namespace codband::report

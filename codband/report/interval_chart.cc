@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMarkHeight = 15;
 constexpr double kRowGap = 12;
-constexpr double kWidestLabel = 170;
+constexpr double kWidestIntervalLabel = 170;
 // Thin lines may stretch the axis to at most this multiple of what values and thick lines need.
 constexpr double kMostStretch = 2.5;
 
@@ -111,7 +111,7 @@ std::string RenderSvg(const IntervalChart& chart) {
     label_width = std::max(label_width, TextWidth(row.label, kFontSize));
   }
   area.height = std::max(area.height, 3 * kMarkHeight);
-  area.left = kSvgMargin + std::min(label_width, kWidestLabel) + 9;
+  area.left = kSvgMargin + std::min(label_width, kWidestIntervalLabel) + 9;
   area.width = kSvgWidth - kPlotMargin - area.left;
   const Axis axis = ValueAxis(chart);
   std::string grid;
@@ -125,7 +125,7 @@ std::string RenderSvg(const IntervalChart& chart) {
     const double height =
         kMarkHeight * static_cast<double>(std::max<std::size_t>(1, row.marks.size()));
     DrawText(&body, area.left - 9, y + (kRowGap + height) / 2 + 5, "text-anchor=\"end\"",
-             FitText(row.label, kFontSize, kWidestLabel));
+             FitText(row.label, kFontSize, kWidestIntervalLabel));
     y += kRowGap / 2;
     for (const IntervalMark& mark : row.marks) {
       if (Drawable(mark.value, Scale::kLinear)) {

@@ -11,8 +11,6 @@
 namespace codband::report {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 IntervalChart Example() {
   IntervalChart chart{.title = "Policies & values",
                       .x_label = "reward",

@@ -23,7 +23,7 @@ struct Point {
   double x, y;  // on the picture
   std::size_t index;
 };
-using Run = std::vector<Point>;  // consecutive points without a gap
+using PointRun = std::vector<Point>;  // consecutive points without a gap
 
 struct Extent {
   double low = std::numeric_limits<double>::infinity();
@@ -79,9 +79,9 @@ struct Style {
   }
 };
 
-std::vector<Run> SplitAtGaps(const LineSeries& series, const PlotArea& area, const Axis& x_axis,
-                             const Axis& y_axis) {
-  std::vector<Run> runs(1);
+std::vector<PointRun> SplitAtGaps(const LineSeries& series, const PlotArea& area,
+                                  const Axis& x_axis, const Axis& y_axis) {
+  std::vector<PointRun> runs(1);
   for (std::size_t i = 0; i < series.x.size(); ++i) {
     if (Drawable(series.x[i], x_axis.scale()) && Drawable(series.y[i], y_axis.scale())) {
       runs.back().push_back({area.X(x_axis, series.x[i]), area.Y(y_axis, series.y[i]), i});
@@ -95,8 +95,8 @@ std::vector<Run> SplitAtGaps(const LineSeries& series, const PlotArea& area, con
 
 // Downsampling: of the points in one column of pixels, the first, lowest, highest and last draw the
 // same picture as all of them.
-Run Thin(const Run& run) {
-  Run out;
+PointRun Thin(const PointRun& run) {
+  PointRun out;
   for (std::size_t begin = 0; begin < run.size();) {
     std::size_t end = begin + 1;
     while (end < run.size() && std::floor(run[end].x) == std::floor(run[begin].x)) ++end;
@@ -113,9 +113,9 @@ Run Thin(const Run& run) {
   return out;
 }
 
-std::string LinePath(const std::vector<Run>& runs) {
+std::string LinePath(const std::vector<PointRun>& runs) {
   std::string path;
-  for (const Run& run : runs) {
+  for (const PointRun& run : runs) {
     char command = 'M';
     for (const Point& point : Thin(run)) {
       path += fmt::format("{}{} {}", command, Px(point.x), Px(point.y));
@@ -125,14 +125,14 @@ std::string LinePath(const std::vector<Run>& runs) {
   return path;
 }
 
-std::string BandPath(const LineSeries& series, const std::vector<Run>& runs, const PlotArea& area,
-                     const Axis& y_axis) {
+std::string BandPath(const LineSeries& series, const std::vector<PointRun>& runs,
+                     const PlotArea& area, const Axis& y_axis) {
   const auto edge = [&](double value, double otherwise) {
     return Drawable(value, y_axis.scale()) ? area.Y(y_axis, value) : otherwise;
   };
   std::string path;
-  for (const Run& run : runs) {
-    const Run thin = Thin(run);
+  for (const PointRun& run : runs) {
+    const PointRun thin = Thin(run);
     char command = 'M';
     for (const Point& point : thin) {
       const double high = series.high[point.index];
@@ -151,9 +151,9 @@ std::string BandPath(const LineSeries& series, const std::vector<Run>& runs, con
 }
 
 // Points at least `spacing` apart along the line.
-std::vector<Point> Sparse(const std::vector<Run>& runs, double spacing) {
+std::vector<Point> Sparse(const std::vector<PointRun>& runs, double spacing) {
   std::vector<Point> out;
-  for (const Run& run : runs) {
+  for (const PointRun& run : runs) {
     for (const Point& point : run) {
       if (out.empty() || std::hypot(point.x - out.back().x, point.y - out.back().y) >= spacing) {
         out.push_back(point);
@@ -164,7 +164,7 @@ std::vector<Point> Sparse(const std::vector<Run>& runs, double spacing) {
 }
 
 void DrawHover(std::string* out, const std::string& x_label, const LineSeries& series,
-               const std::vector<Run>& runs, const PlotArea& area) {
+               const std::vector<PointRun>& runs, const PlotArea& area) {
   const std::vector<Point> points = Sparse(runs, area.width / kHoverPoints);
   const std::size_t stride = (points.size() + kHoverPoints - 1) / kHoverPoints;
   if (points.empty()) return;
@@ -187,14 +187,14 @@ void DrawHover(std::string* out, const std::string& x_label, const LineSeries& s
 }
 
 void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
-                const std::vector<Run>& runs) {
+                const std::vector<PointRun>& runs) {
   std::string markers;
   if (series.draw != SeriesDraw::kLine) {
     const double spacing = series.draw == SeriesDraw::kMarkers ? 0 : kMarkerSpacing;
     for (const Point& point : Sparse(runs, spacing)) markers += style.Marker(point.x, point.y);
   } else {
     // A line needs two points; an isolated one would be invisible.
-    for (const Run& run : runs) {
+    for (const PointRun& run : runs) {
       if (run.size() == 1) markers += style.Marker(run.front().x, run.front().y);
     }
   }
@@ -273,7 +273,7 @@ std::string RenderSvg(const LineChart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const LineSeries& series = chart.series[i];
     const Style style{series.colour == kAutoColour ? static_cast<int>(i) : series.colour};
-    const std::vector<Run> runs = SplitAtGaps(series, area, x_axis, y_axis);
+    const std::vector<PointRun> runs = SplitAtGaps(series, area, x_axis, y_axis);
     if (!series.low.empty() && !runs.empty()) {
       bands += fmt::format("<path class=\"cb-band {}\" d=\"{}\"/>\n", style.Colour('f'),
                            BandPath(series, runs, area, y_axis));

@@ -14,9 +14,6 @@
 namespace codband::report {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 LineChart Regret(int series_count, int points, Scale scale) {
   LineChart chart{.title = "Regret <&>", .x_label = "round", .y_label = "regret"};
   chart.x_scale = chart.y_scale = scale;

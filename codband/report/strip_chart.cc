@@ -18,7 +18,7 @@ namespace {
 constexpr double kTallestPlot = 480;
 constexpr double kTallestRow = 24;
 constexpr double kThinnestRow = 3;
-constexpr double kWidestLabel = 130;
+constexpr double kWidestStripLabel = 130;
 constexpr double kLabelSpacing = 18;
 constexpr std::size_t kLegendCategories = 20;
 
@@ -130,7 +130,7 @@ std::string RenderSvg(const StripChart& chart) {
   for (std::size_t r = 0; r < chart.rows.size(); r += stride) {
     label_width = std::max(label_width, TextWidth(chart.rows[r].label, kFontSize));
   }
-  area.left = kSvgMargin + std::min(label_width, kWidestLabel) + 7;
+  area.left = kSvgMargin + std::min(label_width, kWidestStripLabel) + 7;
   area.width = kSvgWidth - kPlotMargin - area.left;
 
   const Axis axis = TimeAxis(chart);
@@ -146,7 +146,7 @@ std::string RenderSvg(const StripChart& chart) {
     }
     if (r % stride == 0) {
       DrawText(&body, area.left - 7, top + row_height / 2 + 5, "text-anchor=\"end\"",
-               FitText(row.label, kFontSize, kWidestLabel));
+               FitText(row.label, kFontSize, kWidestStripLabel));
     }
   }
   if (!marks.empty()) {

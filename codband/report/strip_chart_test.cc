@@ -89,8 +89,6 @@ TEST(StripChartTest, LegendSaysHowManyCategoriesItOmits) {
 }
 
 TEST(StripChartTest, DegenerateInputsStaySound) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   StripChart chart;
   EXPECT_EQ(XmlError(RenderSvg(chart)), "");
   EXPECT_EQ(Count(RenderSvg(chart), "no data"), 1u);

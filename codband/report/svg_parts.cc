@@ -18,7 +18,7 @@ constexpr double kLegendGap = 16;
 
 // .cb-c*: colour of a line or an outline; .cb-f*: fill; .cb-d*: dash pattern of the second and
 // third pass through the colours; n: neutral; .cb-halo: separates a mark from the colour below it.
-constexpr std::string_view kStyle =
+constexpr std::string_view kSvgStyle =
     R"css(.cb-chart{max-width:40rem;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-size:14px}
 .cb-chart text{fill:#2b3038}
 .cb-chart .cb-title{font-size:16px;font-weight:600}
@@ -223,7 +223,7 @@ std::string FinishSvg(double height, std::string_view title, std::string_view bo
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cb-chart\" viewBox=\"0 0 {0} {1}\" "
       "width=\"100%\" role=\"img\" aria-label=\"{2}\">\n<style>{3}</style>\n"
       "<rect class=\"cb-bg\" width=\"{0}\" height=\"{1}\"/>\n{4}</svg>\n",
-      Px(kSvgWidth), Px(std::ceil(height)), EscapeXml(OneLine(title)), kStyle, body);
+      Px(kSvgWidth), Px(std::ceil(height)), EscapeXml(OneLine(title)), kSvgStyle, body);
 }
 
 }  // namespace codband::report

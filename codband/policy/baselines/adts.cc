@@ -23,7 +23,7 @@ constexpr std::size_t kFewestDistances = 6;
 constexpr std::size_t kMostDistances = 256;
 
 // vᵀ S v for a packed symmetric S.
-double Quadratic(std::span<const double> S, std::span<const double> v) {
+double QuadraticForm(std::span<const double> S, std::span<const double> v) {
   double sum = 0;
   for (std::size_t j = 0, at = 0; j < v.size(); ++j) {
     double below = 0;
@@ -34,8 +34,8 @@ double Quadratic(std::span<const double> S, std::span<const double> v) {
   return sum;
 }
 
-struct User {
-  User(const linalg::GaussianPosterior& prior, const AdTsOptions& options)
+struct AdTsUser {
+  AdTsUser(const linalg::GaussianPosterior& prior, const AdTsOptions& options)
       : posterior(prior),
         blocks(2 * options.window, linalg::SufficientStats(prior.dim())),
         block(prior.dim()),
@@ -132,12 +132,12 @@ class AdTs final : public Policy {
   std::size_t model_count() const override { return users_.size(); }
   void SaveState(ByteWriter& out) const override { users_.Save(out); }
   void LoadState(ByteReader& in) override {
-    users_.Load(in, [&] { return User(prior_, options_); });
+    users_.Load(in, [&] { return AdTsUser(prior_, options_); });
   }
 
  private:
   Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
-    const User* found = users_.Find(user);
+    const AdTsUser* found = users_.Find(user);
     decision.model = user;
     decision.period = found == nullptr ? 0 : found->restarts;
     RandomStream random = StreamFor(key, DrawPurpose::kParameter);
@@ -146,7 +146,7 @@ class AdTs final : public Policy {
   }
 
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key, LearnMemo*) override {
-    User& user = users_.FindOrMake(decision.user, [&] { return User(prior_, options_); });
+    AdTsUser& user = users_.FindOrMake(decision.user, [&] { return AdTsUser(prior_, options_); });
     if (decision.period < user.restarts) return {};
     if (!user.Observe(decision.features, reward)) return {};
 
@@ -172,7 +172,7 @@ class AdTs final : public Policy {
 
   AdTsOptions options_;
   linalg::GaussianPosterior prior_;
-  UserTable<User> users_;
+  UserTable<AdTsUser> users_;
   // Scratch of DoLearn.
   linalg::SufficientStats sum_;
   linalg::GaussianPosterior before_;
@@ -191,8 +191,9 @@ double AdTsDistance(const linalg::GaussianPosterior& before,
     difference[i] = before.mean()[i] - after.mean()[i];
     squares += difference[i] * difference[i];
   }
-  return before.prior_precision()[0] * squares + 0.5 * (Quadratic(before.stats().S(), difference) +
-                                                        Quadratic(after.stats().S(), difference));
+  return before.prior_precision()[0] * squares +
+         0.5 * (QuadraticForm(before.stats().S(), difference) +
+                QuadraticForm(after.stats().S(), difference));
 }
 
 double CusumRange(std::span<const double> series, double mean) {

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "codband/policy/streams.h"
+#include "codband/policy/test_support.h"
 
 namespace codband {
 namespace {
 
-constexpr std::size_t kDim = 4;
+constexpr std::size_t kAdTsDim = 4;
 
 RandomStream TestStream(std::uint64_t event) { return {{.seed = 7, .event = event}, 1000}; }
 
@@ -23,9 +24,9 @@ struct Observation {
 };
 
 Observation Draw(RandomStream& random, std::span<const double> theta, double noise) {
-  Observation observation{std::vector<double>(kDim), noise * random.Normal()};
+  Observation observation{std::vector<double>(kAdTsDim), noise * random.Normal()};
   random.FillNormal(observation.x);
-  for (std::size_t i = 0; i < kDim; ++i) observation.r += observation.x[i] * theta[i];
+  for (std::size_t i = 0; i < kAdTsDim; ++i) observation.r += observation.x[i] * theta[i];
   return observation;
 }
 
@@ -37,10 +38,10 @@ Decision DecisionFor(UserId user, const Observation& observation, std::uint32_t 
 double DenseDistance(std::span<const Observation> before, std::span<const Observation> after,
                      double lambda) {
   const auto fit = [&](std::span<const Observation> data) {
-    Eigen::MatrixXd A = lambda * Eigen::MatrixXd::Identity(kDim, kDim);
-    Eigen::VectorXd b = Eigen::VectorXd::Zero(kDim);
+    Eigen::MatrixXd A = lambda * Eigen::MatrixXd::Identity(kAdTsDim, kAdTsDim);
+    Eigen::VectorXd b = Eigen::VectorXd::Zero(kAdTsDim);
     for (const Observation& o : data) {
-      const Eigen::Map<const Eigen::VectorXd> x(o.x.data(), kDim);
+      const Eigen::Map<const Eigen::VectorXd> x(o.x.data(), kAdTsDim);
       A += x * x.transpose();
       b += o.r * x;
     }
@@ -52,33 +53,27 @@ double DenseDistance(std::span<const Observation> before, std::span<const Observ
 }
 
 linalg::GaussianPosterior FitOf(std::span<const Observation> data) {
-  linalg::GaussianPosterior fit(kDim, 0.7, 1);
+  linalg::GaussianPosterior fit(kAdTsDim, 0.7, 1);
   for (const Observation& o : data) fit.Add(o.x, o.r);
   return fit;
 }
 
-std::string Saved(const Policy& policy) {
-  ByteWriter out;
-  policy.SaveState(out);
-  return out.Take();
-}
-
 // Small enough to restart often; changes sides every 250 observations.
 constexpr AdTsOptions kSmall{.v = 0.3, .step = 10, .window = 3, .permutations = 200};
-constexpr std::array<double, kDim> kTheta = {0.5, -0.5, 0.5, 0.5};
-constexpr std::array<double, kDim> kOther = {-0.5, 0.5, 0.1, 0.5};
+constexpr std::array<double, kAdTsDim> kTheta = {0.5, -0.5, 0.5, 0.5};
+constexpr std::array<double, kAdTsDim> kOther = {-0.5, 0.5, 0.1, 0.5};
 
 // One user, whose own choices are played; returns the times of detected changes.
 std::vector<std::size_t> PlayUser(Policy& policy, UserId user, std::size_t from, std::size_t to) {
   std::vector<std::size_t> changes;
-  std::vector<double> arms(5 * kDim);
+  std::vector<double> arms(5 * kAdTsDim);
   for (std::size_t t = from; t < to; ++t) {
     RandomStream random = TestStream(t);
     random.FillNormal(arms);
     const EventKey key{.seed = 3, .event = t};
-    const Decision decision = policy.Choose(user, {arms, kDim}, key);
+    const Decision decision = policy.Choose(user, {arms, kAdTsDim}, key);
     double reward = 0.1 * random.Normal();
-    for (std::size_t i = 0; i < kDim; ++i) {
+    for (std::size_t i = 0; i < kAdTsDim; ++i) {
       reward += decision.features[i] * (t / 250 % 2 == 0 ? kTheta : kOther)[i];
     }
     if (policy.Learn(decision, reward, key).change_detected) changes.push_back(t);
@@ -123,7 +118,7 @@ TEST(AdTsTest, CusumDetectsWhatFewPermutationsReach) {
 
 // Returns the number of distances at each restart.
 std::vector<std::size_t> CompareWithDirectComputation(const AdTsOptions& options) {
-  const auto policy = MakeAdTs(kDim, options);
+  const auto policy = MakeAdTs(kAdTsDim, options);
   std::vector<std::size_t> lengths;
   std::vector<Observation> data;
   std::vector<double> distances;
@@ -173,11 +168,11 @@ TEST(AdTsTest, RestartsExactlyWhenTheDirectComputationSaysAtALowLevel) {
 
 TEST(AdTsTest, KeepsABoundedSeries) {
   const auto policy =
-      MakeAdTs(kDim, {.step = 1, .window = 1, .permutations = 100000, .level = 0.99999});
+      MakeAdTs(kAdTsDim, {.step = 1, .window = 1, .permutations = 100000, .level = 0.99999});
   RandomStream random = TestStream(0);
   std::size_t size_after_300 = 0;
   for (std::size_t t = 0; t < 600; ++t) {
-    const Observation observation = Draw(random, std::vector<double>(kDim), 1);
+    const Observation observation = Draw(random, std::vector<double>(kAdTsDim), 1);
     ASSERT_FALSE(policy->Learn(DecisionFor(5, observation), observation.r, {3, t}).change_detected);
     if (t == 299) size_after_300 = Saved(*policy).size();
   }
@@ -185,23 +180,23 @@ TEST(AdTsTest, KeepsABoundedSeries) {
 }
 
 TEST(AdTsTest, ServesAsNewAfterARestart) {
-  const auto policy = MakeAdTs(kDim, kSmall);
+  const auto policy = MakeAdTs(kAdTsDim, kSmall);
   const std::vector<std::size_t> changes = PlayUser(*policy, 5, 0, 2000);
   ASSERT_FALSE(changes.empty());
-  const auto again = MakeAdTs(kDim, kSmall);
+  const auto again = MakeAdTs(kAdTsDim, kSmall);
   PlayUser(*again, 5, 0, changes[0] + 1);  // up to and including the first restart
-  const auto fresh = MakeAdTs(kDim, kSmall);
-  std::vector<double> arms(5 * kDim);
+  const auto fresh = MakeAdTs(kAdTsDim, kSmall);
+  std::vector<double> arms(5 * kAdTsDim);
   TestStream(99).FillNormal(arms);
-  const Decision served = again->Choose(5, {arms, kDim}, {1, 2});
-  const Decision as_new = fresh->Choose(5, {arms, kDim}, {1, 2});
+  const Decision served = again->Choose(5, {arms, kAdTsDim}, {1, 2});
+  const Decision as_new = fresh->Choose(5, {arms, kAdTsDim}, {1, 2});
   EXPECT_EQ(served.period, 1);
   EXPECT_EQ(served.arm, as_new.arm);
   EXPECT_EQ(served.score, as_new.score);
 }
 
 TEST(AdTsTest, RewardOfADroppedPeriodTeachesNothing) {
-  const auto policy = MakeAdTs(kDim, kSmall);
+  const auto policy = MakeAdTs(kAdTsDim, kSmall);
   ASSERT_FALSE(PlayUser(*policy, 5, 0, 2000).empty());
   const std::string before = Saved(*policy);
   const Decision late{.user = 5, .features = {1, 2, 3, 4}, .period = 0};
@@ -211,10 +206,10 @@ TEST(AdTsTest, RewardOfADroppedPeriodTeachesNothing) {
 
 TEST(AdTsTest, SaveLoadContinueEqualsAnUninterruptedRun) {
   for (const std::size_t stop : {0, 7, 60, 333, 1234}) {
-    const auto policy = MakeAdTs(kDim, kSmall);
+    const auto policy = MakeAdTs(kAdTsDim, kSmall);
     PlayUser(*policy, 5, 0, stop);
     const std::string saved = Saved(*policy);
-    const auto restored = MakeAdTs(kDim, kSmall);
+    const auto restored = MakeAdTs(kAdTsDim, kSmall);
     ByteReader in(saved);
     restored->LoadState(in);
     in.ExpectEnd();
@@ -226,28 +221,28 @@ TEST(AdTsTest, SaveLoadContinueEqualsAnUninterruptedRun) {
 }
 
 TEST(AdTsTest, DamagedStateIsReported) {
-  const auto policy = MakeAdTs(kDim, kSmall);
+  const auto policy = MakeAdTs(kAdTsDim, kSmall);
   PlayUser(*policy, 5, 0, 145);
   const std::string saved = Saved(*policy);
   for (std::size_t size = 0; size < saved.size(); ++size) {
     ByteReader in(std::string_view(saved).substr(0, size));
-    MakeAdTs(kDim, kSmall)->LoadState(in);
+    MakeAdTs(kAdTsDim, kSmall)->LoadState(in);
     ASSERT_FALSE(in.ok()) << size;
   }
   for (std::size_t i = 0; i < saved.size(); ++i) {
     std::string damaged = saved;
     damaged[i] = static_cast<char>(~damaged[i]);
     ByteReader in(damaged);
-    MakeAdTs(kDim, kSmall)->LoadState(in);  // must neither crash nor ask for absurd memory
+    MakeAdTs(kAdTsDim, kSmall)->LoadState(in);  // must neither crash nor ask for absurd memory
   }
   // Under other settings the blocks do not fit.
   ByteReader in(saved);
-  MakeAdTs(kDim, {.step = 10, .window = 1})->LoadState(in);
+  MakeAdTs(kAdTsDim, {.step = 10, .window = 1})->LoadState(in);
   EXPECT_FALSE(in.ok());
 }
 
 TEST(AdTsTest, ForgetEqualsNeverHavingSeenTheUser) {
-  const auto policy = MakeAdTs(kDim, kSmall);
+  const auto policy = MakeAdTs(kAdTsDim, kSmall);
   PlayUser(*policy, 5, 0, 300);
   const std::string without = Saved(*policy);
   PlayUser(*policy, 6, 0, 300);

@@ -26,7 +26,7 @@ struct Component {
   GroupModel model;  // of all observations of the members
 };
 
-struct User {
+struct ClubUser {
   UserId id;
   linalg::GaussianPosterior ridge;  // of the user's own observations
   Component* component;
@@ -52,10 +52,10 @@ class Club final : public Policy {
     users_.erase(users_.begin() + static_cast<std::ptrdiff_t>(at));
     index_.erase(found);
     for (std::size_t i = at; i < users_.size(); ++i) index_[users_[i].id] = i;
-    for (User& other : users_) other.cursor -= other.cursor > at;
+    for (ClubUser& other : users_) other.cursor -= other.cursor > at;
     RefreshEstimates(at);
     moved_.Clear();
-    for (const User& other : users_) moved_.Add(other.ridge.stats());
+    for (const ClubUser& other : users_) moved_.Add(other.ridge.stats());
     total_.Clear();
     total_.Add(moved_);
     return true;
@@ -72,7 +72,7 @@ class Club final : public Policy {
       component.model.Save(out);
     }
     out.U64(users_.size());
-    for (const User& user : users_) {
+    for (const ClubUser& user : users_) {
       out.U64(user.id);
       out.U64(user.component->id);
       out.U64(user.cursor);
@@ -107,7 +107,7 @@ class Club final : public Policy {
     const auto [entry, is_new] = index_.try_emplace(decision.user, users_.size());
     if (is_new) Join(decision.user);
     const std::size_t at = entry->second;
-    User& user = users_[at];
+    ClubUser& user = users_[at];
     user.ridge.Add(decision.features, reward);
     user.component->model.Add(decision.features, reward);
     total_.Add(decision.features, reward);
@@ -124,7 +124,7 @@ class Club final : public Policy {
       Component& all = components_.begin()->second;
       all.model.Reset(total_);
       all.members = users_.size();
-      for (User& other : users_) other.component = &all;
+      for (ClubUser& other : users_) other.component = &all;
       components_.erase(std::next(components_.begin()), components_.end());
     }
     Component& all = components_.begin()->second;
@@ -191,7 +191,7 @@ class Club final : public Policy {
       rest.model.Reset(users_[outside].ridge);
     } else if (!rest.model.Remove(moved_)) {
       moved_.Clear();
-      for (const User& user : users_) {
+      for (const ClubUser& user : users_) {
         if (user.component == &rest) moved_.Add(user.ridge.stats());
       }
       rest.model.Reset(moved_);
@@ -299,7 +299,7 @@ class Club final : public Policy {
   linalg::GaussianPosterior total_;  // of all observations
   std::map<ModelId, Component> components_;
   ModelId next_component_ = 0;
-  std::vector<User> users_;  // in the order of arrival: the vertices of the graph
+  std::vector<ClubUser> users_;  // in the order of arrival: the vertices of the graph
   std::unordered_map<UserId, std::size_t> index_;
   CutGraph graph_;
   // The estimate θ̂ and the bound CB of each user, contiguous for TestEdges.

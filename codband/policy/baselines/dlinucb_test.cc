@@ -8,15 +8,10 @@
 
 #include "codband/base/random.h"
 #include "codband/policy/baselines/linucb.h"
+#include "codband/policy/test_support.h"
 
 namespace codband {
 namespace {
-
-std::string Saved(const Policy& policy) {
-  ByteWriter out;
-  policy.SaveState(out);
-  return out.Take();
-}
 
 // One feature that is always 1, so that every slave's estimate is known in closed form:
 // m rewards of r give θ̂ = m r / (m + 0.1), width 1/sqrt(m + 0.1).
@@ -145,17 +140,17 @@ TEST(DLinUcbTest, LateRewardIsShownOnlyToSlavesOfItsTime) {
   EXPECT_EQ(Saved(*user.policy), before) << "no slave of that time is left";
 }
 
-constexpr std::size_t kDim = 3;
+constexpr std::size_t kDLinUcbDim = 3;
 
 // Several users who change sides at different times.
 std::vector<std::uint32_t> Play(Policy& policy, std::size_t from, std::size_t to) {
   std::vector<std::uint32_t> arms_and_changes;
-  std::vector<double> arms(4 * kDim);
+  std::vector<double> arms(4 * kDLinUcbDim);
   for (std::size_t t = from; t < to; ++t) {
     RandomStream random({.seed = 11, .event = t}, 1000);
     random.FillNormal(arms);
     const UserId user = t % 3;
-    const Decision decision = policy.Choose(user, {arms, kDim}, {5, t});
+    const Decision decision = policy.Choose(user, {arms, kDLinUcbDim}, {5, t});
     const double sign = (t / (100 * (user + 1))) % 2 == 0 ? 1 : -1;
     const double reward = sign * decision.features[0] + 0.1 * random.Normal();
     const bool changed = policy.Learn(decision, reward, {5, t}).change_detected;
@@ -165,19 +160,19 @@ std::vector<std::uint32_t> Play(Policy& policy, std::size_t from, std::size_t to
 }
 
 TEST(DLinUcbTest, EqualsLinUcbIfNothingIsBad) {
-  const auto policy = MakeDLinUcb(kDim, {.epsilon = 1e6});
-  const auto linucb = MakeLinUcb(kDim, LinUcbOptions{});
+  const auto policy = MakeDLinUcb(kDLinUcbDim, {.epsilon = 1e6});
+  const auto linucb = MakeLinUcb(kDLinUcbDim, LinUcbOptions{});
   EXPECT_EQ(Play(*policy, 0, 1000), Play(*linucb, 0, 1000));
 }
 
 TEST(DLinUcbTest, SaveLoadContinueEqualsAnUninterruptedRun) {
   std::size_t most_slaves = 0;
   for (std::size_t stop = 0; stop < 700; stop += 9) {
-    const auto policy = MakeDLinUcb(kDim, {.delta0 = 0});
+    const auto policy = MakeDLinUcb(kDLinUcbDim, {.delta0 = 0});
     Play(*policy, 0, stop);
     most_slaves = std::max(most_slaves, policy->model_count());
     const std::string saved = Saved(*policy);
-    const auto restored = MakeDLinUcb(kDim, {.delta0 = 0});
+    const auto restored = MakeDLinUcb(kDLinUcbDim, {.delta0 = 0});
     ByteReader in(saved);
     restored->LoadState(in);
     in.ExpectEnd();
@@ -219,7 +214,7 @@ TEST(DLinUcbTest, DamagedStateIsReported) {
 }
 
 TEST(DLinUcbTest, ForgetEqualsNeverHavingSeenTheUser) {
-  const auto policy = MakeDLinUcb(kDim, {.delta0 = 0});
+  const auto policy = MakeDLinUcb(kDLinUcbDim, {.delta0 = 0});
   Play(*policy, 0, 500);
   const std::string without = Saved(*policy);
   const Decision decision{.user = 77, .features = {1, 2, 3}};

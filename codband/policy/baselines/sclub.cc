@@ -50,7 +50,7 @@ struct Cluster {
   }
 };
 
-struct User {
+struct SClubUser {
   linalg::GaussianPosterior ridge;  // of the user's own observations
   Cluster* cluster;
   std::uint32_t checked_phase = 0;  // the last phase in which the user was served
@@ -75,7 +75,7 @@ class SClub final : public Policy {
       : Policy(dim), options_(options), prior_(dim, options.lambda, 1), first_(&MakeCluster()) {}
 
   bool Forget(UserId user) override {
-    const User* found = users_.Find(user);
+    const SClubUser* found = users_.Find(user);
     if (found == nullptr) return false;
     Cluster& cluster = *found->cluster;
     const linalg::SufficientStats& data = found->ridge.stats();
@@ -109,7 +109,7 @@ class SClub final : public Policy {
       out.U64(cluster->cursor);
       out.U64(cluster->members.size());
       for (const Member& member : cluster->members) {
-        const User& user = *users_.Find(member.user);
+        const SClubUser& user = *users_.Find(member.user);
         out.U64(member.user);
         out.U32(user.checked_phase);
         user.ridge.Save(out);
@@ -165,7 +165,7 @@ class SClub final : public Policy {
   }
 
   Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
-    const User* found = users_.Find(user);
+    const SClubUser* found = users_.Find(user);
     const Cluster& cluster = found == nullptr ? *first_ : *found->cluster;
     decision.model = cluster.id;
     return ChooseByUpperBound(cluster.model.posterior(), options_.alpha, arms, decision);
@@ -175,9 +175,9 @@ class SClub final : public Policy {
     if (phase_left_ == 0) StartPhase();
     --phase_left_;
     ++served_;
-    User& user = users_.FindOrMake(decision.user, [&] {
+    SClubUser& user = users_.FindOrMake(decision.user, [&] {
       first_->members.insert({0, decision.user});
-      return User{.ridge = prior_, .cluster = first_};
+      return SClubUser{.ridge = prior_, .cluster = first_};
     });
     auto node = user.cluster->members.extract({user.ridge.stats().m(), decision.user});
     ++node.value().served;
@@ -208,7 +208,7 @@ class SClub final : public Policy {
     }
   }
 
-  bool ShouldSplit(const User& user) const {
+  bool ShouldSplit(const SClubUser& user) const {
     const Cluster& cluster = *user.cluster;
     if (cluster.members.size() < 2) return false;
     const std::uint64_t served = user.ridge.stats().m();
@@ -227,7 +227,7 @@ class SClub final : public Policy {
     return sum;
   }
 
-  void Split(UserId id, User& user) {
+  void Split(UserId id, SClubUser& user) {
     Cluster& old = *user.cluster;
     Cluster& own = MakeCluster();
     own.members.insert(old.members.extract({user.ridge.stats().m(), id}));
@@ -349,8 +349,8 @@ class SClub final : public Policy {
     for (std::size_t i = 0; i < count && in.ok(); ++i) {
       const UserId id = in.U64("user");
       if (users_.Find(id) != nullptr) in.Fail("user", "appears twice");
-      User& user =
-          users_.FindOrMake(id, [&] { return User{.ridge = prior_, .cluster = &cluster}; });
+      SClubUser& user =
+          users_.FindOrMake(id, [&] { return SClubUser{.ridge = prior_, .cluster = &cluster}; });
       user.checked_phase = in.U32("phase of a user");
       if (user.checked_phase > phase_) in.Fail("phase of a user", "is yet to come");
       user.ridge.Load(in);
@@ -364,7 +364,7 @@ class SClub final : public Policy {
 
   SClubOptions options_;
   linalg::GaussianPosterior prior_;
-  UserTable<User> users_;
+  UserTable<SClubUser> users_;
   std::uint32_t phase_ = 0;
   std::uint64_t phase_left_ = 0;
   std::uint64_t served_ = 0;  // observations of all users

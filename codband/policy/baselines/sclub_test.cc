@@ -11,42 +11,13 @@
 
 #include "codband/base/random.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/policy/baselines/clustering_testing.h"
 #include "codband/policy/baselines/linucb.h"
 #include "codband/policy/registry.h"
+#include "codband/policy/test_support.h"
 
 namespace codband {
 namespace {
-
-constexpr std::size_t kDim = 4;
-constexpr std::size_t kArms = 5;
-
-std::string Saved(const Policy& policy) {
-  ByteWriter out;
-  policy.SaveState(out);
-  return out.Take();
-}
-
-struct Visit {
-  UserId user;
-  std::vector<double> arms = std::vector<double>(kArms * kDim);
-  double noise;
-};
-
-// A random user, some more often than others; later ones come in only after a while.
-Visit VisitAt(std::size_t t, std::size_t users) {
-  RandomStream random({.seed = 22, .event = t}, 1000);
-  const std::size_t present = std::min(users, users / 2 + t / 40);
-  Visit visit{.user = std::min(random.Below(present), random.Below(present)), .noise = 0};
-  random.FillNormal(visit.arms);
-  visit.noise = 0.2 * random.Normal();
-  return visit;
-}
-
-// Users of three kinds.
-double Reward(const Decision& decision, double noise) {
-  const std::size_t kind = decision.user % 3;
-  return decision.features[kind] - 0.5 * decision.features[kind + 1] + noise;
-}
 
 double F(double T) { return std::sqrt((1 + std::log(1 + T)) / (1 + T)); }
 
@@ -176,17 +147,6 @@ class PlainSClub {
   std::size_t t_ = 0;
   std::set<UserId> checked_;
 };
-
-// Plays the policy's own choices.
-std::vector<Decision> Play(Policy& policy, std::size_t users, std::size_t from, std::size_t to) {
-  std::vector<Decision> decisions;
-  for (std::size_t t = from; t < to; ++t) {
-    const Visit visit = VisitAt(t, users);
-    decisions.push_back(policy.Choose(visit.user, {visit.arms, kDim}, {1, t}));
-    policy.Learn(decisions.back(), Reward(decisions.back(), visit.noise), {1, t});
-  }
-  return decisions;
-}
 
 ModelId ModelOf(const Policy& policy, UserId user) {
   return policy.Choose(user, {std::vector<double>(kDim, 1), kDim}, {}).model;

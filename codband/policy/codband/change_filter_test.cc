@@ -11,14 +11,9 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kDim = 3;
-constexpr double kNoiseVariance = 0.3;
+constexpr std::size_t kFilterDim = 3;
+constexpr double kFilterNoise = 0.3;
 constexpr double kHazard = 0.1;
-
-double LogNormal(double value, double mean, double variance) {
-  return -0.5 *
-         (std::log(2 * std::numbers::pi * variance) + (value - mean) * (value - mean) / variance);
-}
 
 double Bernoulli(double r, double mean) {
   const double chance = std::clamp(mean, 0.02, 0.98);
@@ -72,22 +67,23 @@ struct DenseRun {
 class ChangeFilterTest : public testing::Test {
  protected:
   explicit ChangeFilterTest(std::size_t models = 3)
-      : prior_(linalg::RandomPrior(3, kDim, kNoiseVariance)), pool_(prior_) {
+      : prior_(linalg::RandomPrior(3, kFilterDim, kFilterNoise)), pool_(prior_) {
     for (std::size_t k = 0; k < models; ++k) {
-      pool_.AddPeriods(pool_.Create(), 1,
-                       linalg::StatsOf(kDim, linalg::RandomObservations(20 + k, 6 + 3 * k, kDim)));
+      pool_.AddPeriods(
+          pool_.Create(), 1,
+          linalg::StatsOf(kFilterDim, linalg::RandomObservations(20 + k, 6 + 3 * k, kFilterDim)));
     }
   }
 
   // ln p(r | model k) densely.
   double LogPredictiveOf(std::size_t k, const linalg::Observation& observation, bool clicks) const {
     linalg::DenseModel dense(prior_);
-    dense.Add(linalg::RandomObservations(20 + k, 6 + 3 * k, kDim), kNoiseVariance);
+    dense.Add(linalg::RandomObservations(20 + k, 6 + 3 * k, kFilterDim), kFilterNoise);
     const Eigen::VectorXd x = linalg::ToEigen(observation.first);
     const double mean = x.dot(dense.mean());
     return clicks ? Bernoulli(observation.second, mean)
-                  : LogNormal(observation.second, mean,
-                              kNoiseVariance + x.dot(dense.covariance() * x));
+                  : linalg::LogNormal(observation.second, mean,
+                                      kFilterNoise + x.dot(dense.covariance() * x));
   }
 
   double LogRun(std::span<const linalg::Observation> run, bool clicks) const {
@@ -97,7 +93,7 @@ class ChangeFilterTest : public testing::Test {
 
   // Features as the window can hold them.
   static std::vector<linalg::Observation> Data(std::uint64_t seed, std::size_t count, bool clicks) {
-    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, count, kDim);
+    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, count, kFilterDim);
     for (auto& [x, r] : data) {
       RoundFeatures(x);
       if (clicks) r = r > 0 ? 1 : 0;
@@ -156,8 +152,8 @@ TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
         }
       }
 
-      ChangeFilter filter(kDim, 8);
-      ChangeWindow window(kDim, 8);
+      ChangeFilter filter(kFilterDim, 8);
+      ChangeWindow window(kFilterDim, 8);
       Belief belief;
       belief.Settle(pool_.model(1).id);
       double before = 1;
@@ -189,8 +185,8 @@ TEST_F(ChangeFilterTest, FreshParameterIsScoredAsAGaussianOfAllItsRewards) {
   const std::vector<linalg::Observation> data = Data(7, 12, false);
   RewardNoise noise;
   noise.set_clicks(false);
-  ChangeFilter filter(kDim, kWindow);
-  ChangeWindow window(kDim, kWindow);
+  ChangeFilter filter(kFilterDim, kWindow);
+  ChangeWindow window(kFilterDim, kWindow);
   Belief belief;
   for (std::size_t t = 0; t < data.size(); ++t) {
     const auto& [x, r] = data[t];
@@ -207,12 +203,12 @@ TEST_F(ChangeFilterTest, FreshParameterIsScoredAsAGaussianOfAllItsRewards) {
 
 TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshParameterCertainBeyondTheNoise) {
   // Sixty times the same arm: but for the noise its Gram matrix has rank one.
-  prior_ = linalg::LinearPrior::Isotropic(kDim, 1e-8, 1e-6);
+  prior_ = linalg::LinearPrior::Isotropic(kFilterDim, 1e-8, 1e-6);
   pool_.SetPrior(prior_);
   RewardNoise noise;
   noise.set_clicks(false);
-  ChangeFilter filter(kDim, 60);
-  ChangeWindow window(kDim, 60);
+  ChangeFilter filter(kFilterDim, 60);
+  ChangeWindow window(kFilterDim, 60);
   Belief belief;
   const std::vector<double> x = {1, 2, 3};
   for (int i = 0; i < 60; ++i) {
@@ -225,10 +221,10 @@ TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshParameterCertainBeyondTh
 TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshParameterIsFoundWithinTheWindow) {
   // Two models that know their parameters.
   const std::vector<std::vector<double>> tastes = {{2, 0, 0}, {0, 2, 0}};
-  ModelPool pool(linalg::LinearPrior::Isotropic(kDim, 0.1, 0.04));
+  ModelPool pool(linalg::LinearPrior::Isotropic(kFilterDim, 0.1, 0.04));
   RandomStream random({4, 4}, 4);
   const auto observe = [&](std::span<const double> taste) {
-    linalg::Observation observation{linalg::RandomVector(random, kDim), 0};
+    linalg::Observation observation{linalg::RandomVector(random, kFilterDim), 0};
     RoundFeatures(observation.first);
     observation.second =
         linalg::ToEigen(observation.first).dot(linalg::ToEigen(taste)) + 0.2 * random.Normal();
@@ -236,7 +232,7 @@ TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshParameterIsFoundWithinTheWindow
   };
   for (const auto& taste : tastes) {
     const ModelId id = pool.Create();
-    pool.AddPeriods(id, 1, linalg::SufficientStats(kDim));
+    pool.AddPeriods(id, 1, linalg::SufficientStats(kFilterDim));
     for (int i = 0; i < 200; ++i) {
       const auto [x, r] = observe(taste);
       pool.Observe(id, x, r);
@@ -244,10 +240,10 @@ TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshParameterIsFoundWithinTheWindow
   }
   RewardNoise noise;
   noise.set_clicks(false);
-  ChangeFilter filter(kDim, 8);
+  ChangeFilter filter(kFilterDim, 8);
   const std::vector<double> weights = {0.4, 0.4, 0.2};
   const auto chances_after = [&](std::span<const double> taste) {
-    ChangeWindow window(kDim, 8);
+    ChangeWindow window(kFilterDim, 8);
     Belief belief;
     belief.Settle(pool.model(0).id);
     for (int i = 0; i < 8; ++i) {

@@ -9,7 +9,7 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kDim = 2;
+constexpr std::size_t kWindowDim = 2;
 constexpr std::size_t kCapacity = 4;
 
 // Observation i has features (i, -i), reward 10 i and log predictive -i.
@@ -22,7 +22,7 @@ void ExpectHolds(const ChangeWindow& window, const std::vector<int>& newest_firs
   ASSERT_EQ(window.size(), newest_first.size());
   for (std::size_t age = 0; age < newest_first.size(); ++age) {
     const double value = newest_first[age];
-    std::vector<double> x(kDim);
+    std::vector<double> x(kWindowDim);
     window.ReadFeatures(age, x);
     EXPECT_EQ(x, (std::vector<double>{value, -value})) << "age " << age;
     EXPECT_EQ(window.reward(age), 10 * value) << "age " << age;
@@ -37,7 +37,7 @@ std::string Bytes(const ChangeWindow& window) {
 }
 
 TEST(ChangeWindowTest, AgesCountFromTheNewestBeforeAndAfterItIsFull) {
-  ChangeWindow window(kDim, kCapacity);
+  ChangeWindow window(kWindowDim, kCapacity);
   ExpectHolds(window, {});
   std::vector<int> expected;
   for (int i = 1; i <= 11; ++i) {
@@ -49,12 +49,12 @@ TEST(ChangeWindowTest, AgesCountFromTheNewestBeforeAndAfterItIsFull) {
 }
 
 TEST(ChangeWindowTest, CapacityZeroHoldsNone) {
-  ChangeWindow window(kDim, 0);
+  ChangeWindow window(kWindowDim, 0);
   Push(window, 1);
   EXPECT_EQ(window.size(), 0U);
   const std::string bytes = Bytes(window);
   ByteReader in(bytes);
-  ChangeWindow restored(kDim, 0);
+  ChangeWindow restored(kWindowDim, 0);
   restored.Load(in);
   in.ExpectEnd();
   EXPECT_TRUE(in.ok()) << in.status().ToString();
@@ -63,7 +63,7 @@ TEST(ChangeWindowTest, CapacityZeroHoldsNone) {
 TEST(ChangeWindowTest, KeepsTheNewestFromAnyPlaceInTheRingAndGoesOn) {
   for (int pushed = 1; pushed <= 9; ++pushed) {
     for (std::size_t kept = 0; kept <= kCapacity + 1; ++kept) {
-      ChangeWindow window(kDim, kCapacity);
+      ChangeWindow window(kWindowDim, kCapacity);
       for (int i = 1; i <= pushed; ++i) Push(window, i);
       std::vector<int> expected;
       for (int i = pushed; i > 0 && expected.size() < std::min(kept, kCapacity); --i) {
@@ -85,12 +85,12 @@ TEST(ChangeWindowTest, KeepsTheNewestFromAnyPlaceInTheRingAndGoesOn) {
 TEST(ChangeWindowTest, SaveLoadIsExactAndGoesOnAlike) {
   for (const int pushed : {0, 1, 3, 4, 6}) {
     for (const bool cut : {false, true}) {
-      ChangeWindow window(kDim, kCapacity);
+      ChangeWindow window(kWindowDim, kCapacity);
       for (int i = 1; i <= pushed; ++i) Push(window, i);
       if (cut) window.KeepNewest(2);
       const std::string bytes = Bytes(window);
       ByteReader in(bytes);
-      ChangeWindow restored(kDim, kCapacity);
+      ChangeWindow restored(kWindowDim, kCapacity);
       restored.Load(in);
       in.ExpectEnd();
       ASSERT_TRUE(in.ok()) << in.status().ToString();
@@ -110,9 +110,9 @@ TEST(ChangeWindowTest, DamagedBytesAreRefused) {
     out.U64(count);
     out.U64(newest);
     out.Doubles(std::vector<double>(values));
-    out.Floats(std::vector<float>(values * (1 + kDim)));
+    out.Floats(std::vector<float>(values * (1 + kWindowDim)));
     ByteReader in(out.bytes());
-    ChangeWindow window(kDim, kCapacity);
+    ChangeWindow window(kWindowDim, kCapacity);
     window.Load(in);
     return in.ok();
   };
@@ -131,9 +131,9 @@ TEST(ChangeWindowTest, RoundedFeaturesAreHeldExactly) {
   RoundFeatures(x);
   EXPECT_NE(x[0], 1.0 / 3);
   EXPECT_NEAR(x[0], 1.0 / 3, 1e-7);
-  ChangeWindow window(kDim, kCapacity);
+  ChangeWindow window(kWindowDim, kCapacity);
   window.Push(x, 0.1, 0);
-  std::vector<double> read(kDim);
+  std::vector<double> read(kWindowDim);
   window.ReadFeatures(0, read);
   EXPECT_EQ(read, x);
   EXPECT_EQ(window.reward(0), 0.1);  // rewards in double precision
@@ -141,7 +141,7 @@ TEST(ChangeWindowTest, RoundedFeaturesAreHeldExactly) {
 
 TEST(ChangeWindowTest, PredictiveOfAnyRewardStaysFinite) {
   // As of a reward of 1e15 where the noise is 1e-6: below the least number of single precision.
-  ChangeWindow window(kDim, 1);
+  ChangeWindow window(kWindowDim, 1);
   for (int i = 0; i < 2; ++i) {
     window.Push(std::vector<double>{1, 1}, 1e15, -5e41);
     EXPECT_TRUE(std::isfinite(window.log_predictive(0)));

@@ -11,13 +11,13 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kFeatures = 3;
-constexpr std::size_t kDim = 4;  // and an intercept
+constexpr std::size_t kDepartureFeatures = 3;
+constexpr std::size_t kDepartureDim = 4;  // and an intercept
 constexpr double kNoise = 0.09;
 
 // Observations with 1 in the last place.
 std::vector<linalg::Observation> Extended(std::uint64_t seed, std::size_t count) {
-  std::vector<linalg::Observation> data = linalg::RandomObservations(seed, count, kDim);
+  std::vector<linalg::Observation> data = linalg::RandomObservations(seed, count, kDepartureDim);
   for (auto& [x, r] : data) x.back() = 1;
   return data;
 }
@@ -26,11 +26,11 @@ std::vector<linalg::Observation> Extended(std::uint64_t seed, std::size_t count)
 struct Group {
   std::vector<linalg::Observation> own = Extended(1, 12);
   std::vector<linalg::Observation> others = Extended(2, 40);
-  linalg::GaussianPosterior model{linalg::RandomPrior(3, kDim, kNoise)};
-  linalg::SufficientStats data = linalg::StatsOf(kDim, own);
+  linalg::GaussianPosterior model{linalg::RandomPrior(3, kDepartureDim, kNoise)};
+  linalg::SufficientStats data = linalg::StatsOf(kDepartureDim, own);
 
   Group() {
-    model.Add(linalg::StatsOf(kDim, others));
+    model.Add(linalg::StatsOf(kDepartureDim, others));
     model.Add(data);
   }
   double Rest(const linalg::Observation& each) const {
@@ -45,14 +45,14 @@ TEST(DepartureTest, EvidenceIsThatOfAllPairs) {
   double squares = 0;
   for (const linalg::Observation& each : group.own) {
     const double common = linalg::ToEigen(each.first)
-                              .head(kFeatures)
-                              .dot(linalg::ToEigen(next.first).head(kFeatures));
+                              .head(kDepartureFeatures)
+                              .dot(linalg::ToEigen(next.first).head(kDepartureFeatures));
     products += group.Rest(each) * group.Rest(next) * common;
     squares += common * common;
   }
   const double others = 40.0 / 52;
   const DepartureEvidence evidence =
-      DepartureEvidence::Of(group.model, group.data, kFeatures, next.first, next.second);
+      DepartureEvidence::Of(group.model, group.data, kDepartureFeatures, next.first, next.second);
   EXPECT_NEAR(evidence.products, products / (others * others), 1e-9 * std::abs(products));
   EXPECT_NEAR(evidence.squares, squares, 1e-9 * squares);
 }
@@ -60,19 +60,22 @@ TEST(DepartureTest, EvidenceIsThatOfAllPairs) {
 TEST(DepartureTest, SolvesTheRidgeRegressionOfTheResiduals) {
   const Group group;
   constexpr double kVariance = 0.3;
-  Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(kDim, kDim);
-  precision.diagonal().head(kFeatures).setConstant(1 / kVariance);
-  precision(kFeatures, kFeatures) = group.model.prior_precision()[kFeatures];
-  Eigen::VectorXd weighted = Eigen::VectorXd::Zero(kDim);
+  Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(kDepartureDim, kDepartureDim);
+  precision.diagonal().head(kDepartureFeatures).setConstant(1 / kVariance);
+  precision(kDepartureFeatures, kDepartureFeatures) =
+      group.model.prior_precision()[kDepartureFeatures];
+  Eigen::VectorXd weighted = Eigen::VectorXd::Zero(kDepartureDim);
   for (const linalg::Observation& each : group.own) {
     const Eigen::VectorXd x = linalg::ToEigen(each.first);
     precision += x * x.transpose() / kNoise;
     weighted += group.Rest(each) * x / kNoise;
   }
   const Eigen::VectorXd expected = precision.ldlt().solve(weighted);
-  std::vector<double> departure(kFeatures);
-  DepartureSolver(kDim, kFeatures).Solve(group.model, group.data, kVariance, departure);
-  EXPECT_LT((linalg::ToEigen(departure) - expected.head(kFeatures)).norm(), 1e-9 * expected.norm());
+  std::vector<double> departure(kDepartureFeatures);
+  DepartureSolver(kDepartureDim, kDepartureFeatures)
+      .Solve(group.model, group.data, kVariance, departure);
+  EXPECT_LT((linalg::ToEigen(departure) - expected.head(kDepartureFeatures)).norm(),
+            1e-9 * expected.norm());
 }
 
 TEST(DepartureTest, VarianceGoesFromItsPriorMeanToTheMomentEstimate) {
@@ -90,20 +93,20 @@ TEST(DepartureTest, VarianceGoesFromItsPriorMeanToTheMomentEstimate) {
 // Users around one common parameter, `apart` in each feature; returns the estimate of τ.
 double FoundDeviation(double apart) {
   RandomStream random({8, 0}, 1);
-  const std::vector<double> taste = linalg::RandomVector(random, kDim);
-  linalg::GaussianPosterior model(linalg::LinearPrior::Isotropic(kDim, 1, kNoise));
+  const std::vector<double> taste = linalg::RandomVector(random, kDepartureDim);
+  linalg::GaussianPosterior model(linalg::LinearPrior::Isotropic(kDepartureDim, 1, kNoise));
   DepartureEvidence evidence;
   for (int user = 0; user < 60; ++user) {
     std::vector<double> own = taste;
-    for (std::size_t i = 0; i < kFeatures; ++i) own[i] += apart * random.Normal();
-    linalg::SufficientStats data(kDim);
+    for (std::size_t i = 0; i < kDepartureFeatures; ++i) own[i] += apart * random.Normal();
+    linalg::SufficientStats data(kDepartureDim);
     for (int i = 0; i < 40; ++i) {
-      std::vector<double> x = linalg::RandomVector(random, kDim);
+      std::vector<double> x = linalg::RandomVector(random, kDepartureDim);
       x.back() = 1;
       const double r =
           linalg::ToEigen(x).dot(linalg::ToEigen(own)) + std::sqrt(kNoise) * random.Normal();
       if (user > 0 && i > 0) {
-        evidence.Add(DepartureEvidence::Of(model, data, kFeatures, x, r));
+        evidence.Add(DepartureEvidence::Of(model, data, kDepartureFeatures, x, r));
       }
       data.Add(x, r);
       model.Add(x, r);
@@ -125,23 +128,23 @@ std::pair<double, double> Expected(const std::string& departure) {
       std::move(
           MakePolicy("codband:hyper=fixed,sigma=1,lambda=1,a=0.01,b=10,intercept=no,departure=" +
                          departure,
-                     {.dim = kFeatures}))
+                     {.dim = kDepartureFeatures}))
           .value();
   RandomStream random({9, 0}, 1);
   std::uint64_t event = 0;
   for (int round = 0; round < 60; ++round) {
     for (UserId user = 0; user < 10; ++user) {
-      const std::vector<double> arm = linalg::RandomVector(random, kFeatures);
+      const std::vector<double> arm = linalg::RandomVector(random, kDepartureFeatures);
       const EventKey key{1, ++event};
-      const Decision decision = policy->Choose(user, {arm, kFeatures}, key);
+      const Decision decision = policy->Choose(user, {arm, kDepartureFeatures}, key);
       const double liking = user == 0 ? 1.3 : user == 1 ? 0.7 : 1;
       policy->Learn(decision, liking * arm[0] + 0.5 * random.Normal(), key);
     }
   }
   EXPECT_EQ(policy->model_count(), 1U);
   const std::vector<double> feature = {1, 0, 0};
-  return {policy->Choose(0, {feature, kFeatures}, {1, 0}).mean,
-          policy->Choose(1, {feature, kFeatures}, {1, 0}).mean};
+  return {policy->Choose(0, {feature, kDepartureFeatures}, {1, 0}).mean,
+          policy->Choose(1, {feature, kDepartureFeatures}, {1, 0}).mean};
 }
 
 TEST(DepartureTest, UsersOfOneModelHaveTheirOwnEstimates) {

@@ -14,20 +14,21 @@ double Need(const linalg::GaussianPosterior& model, ArmsView arms, bool extended
   return DrawWhereUncertain(model, arms, extended, scratch);
 }
 
-constexpr std::size_t kDim = 4;
+constexpr std::size_t kExplorationDim = 4;
 
 TEST(ExplorationTest, EqualsItsFormulaDensely) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const bool extended = seed % 2 == 1;
-    const std::size_t features = extended ? kDim - 1 : kDim;
-    const linalg::LinearPrior prior = linalg::RandomPrior(seed, kDim, 0.04);
+    const std::size_t features = extended ? kExplorationDim - 1 : kExplorationDim;
+    const linalg::LinearPrior prior = linalg::RandomPrior(seed, kExplorationDim, 0.04);
     // Observations along one direction with some spread: needs of all sizes.
-    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, 100, kDim);
+    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, 100, kExplorationDim);
     for (auto& [x, r] : data) {
-      for (std::size_t f = 1; f < kDim; ++f) x[f] *= 0.02 * static_cast<double>(seed % 10 + 1);
+      for (std::size_t f = 1; f < kExplorationDim; ++f)
+        x[f] *= 0.02 * static_cast<double>(seed % 10 + 1);
     }
     linalg::GaussianPosterior model(prior);
-    model.Add(linalg::StatsOf(kDim, data));
+    model.Add(linalg::StatsOf(kExplorationDim, data));
     linalg::DenseModel dense(prior);
     dense.Add(data, 0.04);
     RandomStream random({seed, 1}, 2);
@@ -36,14 +37,14 @@ TEST(ExplorationTest, EqualsItsFormulaDensely) {
     double variance = 0;
     double prior_variance = 0;
     for (std::size_t a = 0; a < count; ++a) {
-      Eigen::VectorXd x = Eigen::VectorXd::Ones(kDim);
+      Eigen::VectorXd x = Eigen::VectorXd::Ones(kExplorationDim);
       x.head(static_cast<Eigen::Index>(features)) =
           linalg::ToEigen(std::span(arms).subspan(a * features, features));
       variance += x.dot(dense.covariance() * x) / static_cast<double>(count);
       prior_variance += x.dot(linalg::ToEigen(prior.precision).cwiseInverse().cwiseProduct(x)) /
                         static_cast<double>(count);
     }
-    const double ratio = variance * (1 / prior_variance + 100 / (kDim * 0.04));
+    const double ratio = variance * (1 / prior_variance + 100 / (kExplorationDim * 0.04));
     EXPECT_NEAR(Need(model, {arms, features}, extended), std::clamp((ratio - 4) / 8, 0.0, 1.0),
                 1e-9)
         << seed;
@@ -51,39 +52,39 @@ TEST(ExplorationTest, EqualsItsFormulaDensely) {
 }
 
 TEST(ExplorationTest, DiverseArmsOrAnUntrainedModelCallForNone) {
-  linalg::GaussianPosterior model(kDim, 1, 0.5);
+  linalg::GaussianPosterior model(kExplorationDim, 1, 0.5);
   RandomStream random({1, 1}, 1);
   for (int i = 0; i < 5000; ++i) {
-    const std::vector<double> arms = linalg::RandomVector(random, 10 * kDim);
+    const std::vector<double> arms = linalg::RandomVector(random, 10 * kExplorationDim);
     // With hardly more observations than features some directions are known by chance only.
-    if (i <= static_cast<int>(kDim) / 2 || i > 10 * static_cast<int>(kDim)) {
-      ASSERT_EQ(Need(model, {arms, kDim}, false), 0) << i;
+    if (i <= static_cast<int>(kExplorationDim) / 2 || i > 10 * static_cast<int>(kExplorationDim)) {
+      ASSERT_EQ(Need(model, {arms, kExplorationDim}, false), 0) << i;
     }
-    model.Add(std::span(arms).first(kDim), random.Normal());
+    model.Add(std::span(arms).first(kExplorationDim), random.Normal());
   }
 }
 
 TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
   const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0};
-  linalg::GaussianPosterior model(kDim, 1, 1);
+  linalg::GaussianPosterior model(kExplorationDim, 1, 1);
   double last = 0;
   bool faded_in = false;
   for (int i = 0; i < 200; ++i) {
-    const double need = Need(model, {arms, kDim}, false);
+    const double need = Need(model, {arms, kExplorationDim}, false);
     EXPECT_GE(need, last);
     faded_in = faded_in || (need > 0.01 && need < 0.99);
     last = need;
-    model.Add(std::span(arms).first(kDim), 1);
+    model.Add(std::span(arms).first(kExplorationDim), 1);
   }
   EXPECT_EQ(last, 1);
   EXPECT_TRUE(faded_in);
   // The arm that is known by itself, or arms that are nothing, call for none.
-  EXPECT_EQ(Need(model, {std::span(arms).first(kDim), kDim}, false), 0);
-  EXPECT_EQ(Need(model, {std::vector<double>(2 * kDim), kDim}, false), 0);
+  EXPECT_EQ(Need(model, {std::span(arms).first(kExplorationDim), kExplorationDim}, false), 0);
+  EXPECT_EQ(Need(model, {std::vector<double>(2 * kExplorationDim), kExplorationDim}, false), 0);
 }
 
 TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
-  linalg::GaussianPosterior model(kDim, 1, 0.01);
+  linalg::GaussianPosterior model(kExplorationDim, 1, 0.01);
   const std::vector<double> known = {1, 0, 0, 0};
   for (int i = 0; i < 500; ++i) model.Add(known, 1);
   // 800 arms, the second half unknown.
@@ -92,7 +93,7 @@ TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
     const std::vector<double> arm = a < 400 ? known : std::vector<double>{0, 1, 0, 0};
     arms.insert(arms.end(), arm.begin(), arm.end());
   }
-  EXPECT_EQ(Need(model, {arms, kDim}, false), 1);
+  EXPECT_EQ(Need(model, {arms, kExplorationDim}, false), 1);
 }
 
 }  // namespace

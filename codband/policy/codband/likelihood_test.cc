@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
 
 #include "codband/linalg/test_support.h"
 #include "codband/policy/codband/codband_options.h"
@@ -11,32 +10,28 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kDim = 4;
-constexpr double kNoiseVariance = 0.09;
+constexpr std::size_t kLikelihoodDim = 4;
+constexpr double kLikelihoodNoise = 0.09;
 constexpr double kPrior = 0.5;
-
-double LogNormal(double value, double mean, double variance) {
-  return -0.5 *
-         (std::log(2 * std::numbers::pi * variance) + (value - mean) * (value - mean) / variance);
-}
 
 // Σ ln N(r | xᵀμ, σ² + xᵀΣx) over the observations, densely.
 double DenseProduct(const linalg::DenseModel& model, std::span<const linalg::Observation> data) {
   double sum = 0;
   for (const auto& [x, r] : data) {
     const Eigen::VectorXd v = linalg::ToEigen(x);
-    sum += LogNormal(r, v.dot(model.mean()), kNoiseVariance + v.dot(model.covariance() * v));
+    sum +=
+        linalg::LogNormal(r, v.dot(model.mean()), kLikelihoodNoise + v.dot(model.covariance() * v));
   }
   return sum;
 }
 
 // ln p(data) under the prior, as a chain of predictives, densely.
 double DensePriorChain(std::span<const linalg::Observation> data) {
-  linalg::DenseModel model(kDim, kPrior);
+  linalg::DenseModel model(kLikelihoodDim, kPrior);
   double sum = 0;
   for (const linalg::Observation& observation : data) {
     sum += DenseProduct(model, {&observation, 1});
-    model.Add({&observation, 1}, kNoiseVariance);
+    model.Add({&observation, 1}, kLikelihoodNoise);
   }
   return sum;
 }
@@ -53,33 +48,34 @@ class LikelihoodTest : public testing::Test {
   }
 
   static linalg::SufficientStats Stats(std::span<const linalg::Observation> data) {
-    linalg::SufficientStats stats(kDim);
+    linalg::SufficientStats stats(kLikelihoodDim);
     for (const auto& [x, r] : data) stats.Add(x, r);
     return stats;
   }
 
   linalg::DenseModel Without(std::size_t k) const {
-    linalg::DenseModel model(kDim, kPrior);
-    model.Add(others_[k], kNoiseVariance);
+    linalg::DenseModel model(kLikelihoodDim, kPrior);
+    model.Add(others_[k], kLikelihoodNoise);
     return model;
   }
 
   static constexpr std::size_t kMemory = 6;
-  std::vector<linalg::Observation> others_[2] = {linalg::RandomObservations(1, 30, kDim),
-                                                 linalg::RandomObservations(2, 20, kDim)};
-  std::vector<linalg::Observation> data_ = linalg::RandomObservations(3, 10, kDim);
+  std::vector<linalg::Observation> others_[2] = {linalg::RandomObservations(1, 30, kLikelihoodDim),
+                                                 linalg::RandomObservations(2, 20, kLikelihoodDim)};
+  std::vector<linalg::Observation> data_ = linalg::RandomObservations(3, 10, kLikelihoodDim);
   static Period EmptyPeriod() {
-    return {.data = linalg::SufficientStats(kDim),
-            .recent = std::make_unique<RecentObservations>(kDim, kMemory)};
+    return {.data = linalg::SufficientStats(kLikelihoodDim),
+            .recent = std::make_unique<RecentObservations>(kLikelihoodDim, kMemory)};
   }
 
-  ModelPool pool_{linalg::LinearPrior::Isotropic(kDim, kPrior, kNoiseVariance)};
+  ModelPool pool_{linalg::LinearPrior::Isotropic(kLikelihoodDim, kPrior, kLikelihoodNoise)};
   Period period_ = EmptyPeriod();
 };
 
 TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
   double out[3] = {};
-  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, period_, 1, out);
+  MakeProductLikelihood(kLikelihoodDim, {.memory = kMemory})
+      ->AddLogDensities(pool_, period_, 1, out);
   const std::span<const linalg::Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(out[0], DenseProduct(Without(0), recent), 1e-9);
   EXPECT_NEAR(out[1], DenseProduct(Without(1), recent), 1e-9);
@@ -88,13 +84,13 @@ TEST_F(LikelihoodTest, ProductScoresTheRecentObservationsOneByOne) {
 
 TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
   double out[3] = {};
-  MakeJointLikelihood(kDim, {})->AddLogDensities(pool_, period_, 1, out);
+  MakeJointLikelihood(kLikelihoodDim, {})->AddLogDensities(pool_, period_, 1, out);
   for (std::size_t k = 0; k < 2; ++k) {
     linalg::DenseModel model = Without(k);
     double chain = 0;
     for (const linalg::Observation& observation : data_) {
       chain += DenseProduct(model, {&observation, 1});
-      model.Add({&observation, 1}, kNoiseVariance);
+      model.Add({&observation, 1}, kLikelihoodNoise);
     }
     EXPECT_NEAR(out[k], chain, 1e-9) << k;
   }
@@ -102,8 +98,8 @@ TEST_F(LikelihoodTest, JointScoresTheWholePeriodAsAChainOfPredictives) {
 }
 
 TEST_F(LikelihoodTest, AddsToThePriorWeights) {
-  for (const auto& likelihood :
-       {MakeProductLikelihood(kDim, {.memory = kMemory}), MakeJointLikelihood(kDim, {})}) {
+  for (const auto& likelihood : {MakeProductLikelihood(kLikelihoodDim, {.memory = kMemory}),
+                                 MakeJointLikelihood(kLikelihoodDim, {})}) {
     double alone[3] = {};
     double added[3] = {1, 2, 3};
     likelihood->AddLogDensities(pool_, period_, 1, alone);
@@ -118,27 +114,29 @@ TEST_F(LikelihoodTest, ProductLeavesOutOnlyWhatIsNegligible) {
   // A model that is certain of something else altogether: it cannot matter, whatever its exact
   // score.
   const ModelId wrong = pool_.Create();
-  linalg::SufficientStats elsewhere(kDim);
+  linalg::SufficientStats elsewhere(kLikelihoodDim);
   RandomStream random({1, 1}, 1);
   for (int i = 0; i < 5000; ++i)
-    elsewhere.Add(linalg::RandomVector(random, kDim), 1000 * random.Normal());
+    elsewhere.Add(linalg::RandomVector(random, kLikelihoodDim), 1000 * random.Normal());
   pool_.AddPeriods(wrong, 1, elsewhere);
   double weights[4] = {};
-  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, period_, 1, weights);
+  MakeProductLikelihood(kLikelihoodDim, {.memory = kMemory})
+      ->AddLogDensities(pool_, period_, 1, weights);
   const std::span<const linalg::Observation> recent = std::span(data_).last(kMemory);
   EXPECT_NEAR(weights[0], DenseProduct(Without(0), recent), 1e-9);
   const double best = std::max({weights[0], weights[1], weights[3]});
   const PoolModel& model = pool_.model(2);
   double exact = 0;
   for (const auto& [x, r] : recent) {
-    exact += LogNormal(r, linalg::ToEigen(x).dot(linalg::ToEigen(model.posterior.mean())),
-                       kNoiseVariance + model.posterior.Variance(x));
+    exact += linalg::LogNormal(r, linalg::ToEigen(x).dot(linalg::ToEigen(model.posterior.mean())),
+                               kLikelihoodNoise + model.posterior.Variance(x));
   }
   ASSERT_LT(exact, best - 50);
   EXPECT_TRUE(weights[2] == -INFINITY || std::abs(weights[2] - exact) < 1e-6);
   // Where the prior weight makes up for it, the score is exact.
   double favoured[4] = {0, 0, 1e6, 0};
-  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, period_, 1, favoured);
+  MakeProductLikelihood(kLikelihoodDim, {.memory = kMemory})
+      ->AddLogDensities(pool_, period_, 1, favoured);
   EXPECT_NEAR(favoured[2], 1e6 + exact, 1e-6 * std::abs(exact));
 }
 
@@ -148,8 +146,9 @@ TEST_F(LikelihoodTest, OfASingleObservationBothAgree) {
   one.Observe(data_[0].first, data_[0].second);
   double product[3] = {};
   double joint[3] = {};
-  MakeProductLikelihood(kDim, {.memory = kMemory})->AddLogDensities(pool_, one, 1, product);
-  MakeJointLikelihood(kDim, {})->AddLogDensities(pool_, one, 1, joint);
+  MakeProductLikelihood(kLikelihoodDim, {.memory = kMemory})
+      ->AddLogDensities(pool_, one, 1, product);
+  MakeJointLikelihood(kLikelihoodDim, {})->AddLogDensities(pool_, one, 1, joint);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(product[k], joint[k], 1e-9) << k;
 }
 

@@ -13,8 +13,8 @@
 namespace codband {
 namespace {
 
-const std::vector<double> kX = {1, 2};
-const std::vector<double> kY = {-1, 1};
+const std::vector<double> kPoolX = {1, 2};
+const std::vector<double> kPoolY = {-1, 1};
 
 linalg::SufficientStats Stats(std::initializer_list<std::pair<std::vector<double>, double>> data) {
   linalg::SufficientStats stats(2);
@@ -51,33 +51,33 @@ TEST_F(ModelPoolTest, ModelsAreOrderedByAgeAndIdsAreNeverUsedAgain) {
 TEST_F(ModelPoolTest, PosteriorIsThatOfAllPeriodsOnTheModel) {
   const ModelId id = pool_.Create();
   pool_.AddPeriods(id, 1, Stats({}));
-  pool_.Observe(id, kX, 3);
-  pool_.AddPeriods(id, 2, Stats({{kY, 1}, {kX, 2}}));
-  pool_.Withdraw(id, kX, 3);
+  pool_.Observe(id, kPoolX, 3);
+  pool_.AddPeriods(id, 2, Stats({{kPoolY, 1}, {kPoolX, 2}}));
+  pool_.Withdraw(id, kPoolX, 3);
   linalg::GaussianPosterior expected(prior_);
-  expected.Add(Stats({{kY, 1}, {kX, 2}}));
+  expected.Add(Stats({{kPoolY, 1}, {kPoolX, 2}}));
   EXPECT_EQ(Posterior(id).stats().m(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_NEAR(Posterior(id).mean()[i], expected.mean()[i], 1e-12);
   }
-  EXPECT_NEAR(Posterior(id).Variance(kX), expected.Variance(kX), 1e-12);
+  EXPECT_NEAR(Posterior(id).Variance(kPoolX), expected.Variance(kPoolX), 1e-12);
 }
 
 TEST_F(ModelPoolTest, PeriodsAreCountedAndTheLastOneTakesTheModelAlong) {
   const ModelId id = pool_.Create();
-  pool_.AddPeriods(id, 1, Stats({{kX, 3}}));
+  pool_.AddPeriods(id, 1, Stats({{kPoolX, 3}}));
   const ModelId other = pool_.Create();
-  pool_.AddPeriods(other, 3, Stats({{kY, 1}}));
+  pool_.AddPeriods(other, 3, Stats({{kPoolY, 1}}));
   EXPECT_EQ(pool_.total_periods(), 4U);
   pool_.RemovePeriods(other, 2, Stats({}));
   EXPECT_EQ(pool_.total_periods(), 2U);
   EXPECT_EQ(pool_.model(1).periods, 1U);
   EXPECT_EQ(Posterior(other).stats().m(), 1U);
-  pool_.RemovePeriods(id, 1, Stats({{kX, 3}}));
+  pool_.RemovePeriods(id, 1, Stats({{kPoolX, 3}}));
   EXPECT_EQ(pool_.size(), 1U);
   EXPECT_EQ(pool_.total_periods(), 1U);
   EXPECT_THROW(pool_.RemovePeriods(other, 2, Stats({})), InternalError);
-  EXPECT_THROW(pool_.Observe(id, kX, 1), InternalError);
+  EXPECT_THROW(pool_.Observe(id, kPoolX, 1), InternalError);
 }
 
 TEST_F(ModelPoolTest, UsersOfAModelAreCounted) {
@@ -93,11 +93,11 @@ TEST_F(ModelPoolTest, UsersOfAModelAreCounted) {
 
 TEST_F(ModelPoolTest, AnotherPriorHoldsForModelsThereAreAndWillBe) {
   const ModelId id = pool_.Create();
-  pool_.AddPeriods(id, 1, Stats({{kX, 3}}));
+  pool_.AddPeriods(id, 1, Stats({{kPoolX, 3}}));
   const linalg::LinearPrior other = linalg::LinearPrior::Isotropic(2, 7, 0.5);
   pool_.SetPrior(other);
   linalg::GaussianPosterior expected(other);
-  expected.Add(Stats({{kX, 3}}));
+  expected.Add(Stats({{kPoolX, 3}}));
   EXPECT_NEAR(Posterior(id).mean()[1], expected.mean()[1], 1e-12);
   EXPECT_EQ(Posterior(pool_.Create()).prior_precision()[0], 7);
 }
@@ -109,8 +109,8 @@ TEST_F(ModelPoolTest, ClockCountsObservationsAndRecencyFadesByIt) {
   one.Add(pool_.clock(), 1);
   pool_.AddRecency(id, one);
   EXPECT_EQ(pool_.model(0).recency.At(pool_.clock(), 0), 1);
-  for (int i = 0; i < 10; ++i) pool_.Observe(id, kX, 1);
-  pool_.Withdraw(id, kX, 1);  // none that comes
+  for (int i = 0; i < 10; ++i) pool_.Observe(id, kPoolX, 1);
+  pool_.Withdraw(id, kPoolX, 1);  // none that comes
   EXPECT_EQ(pool_.clock().now, 10U);
   EXPECT_NEAR(pool_.model(0).recency.At(pool_.clock(), 0), std::exp(-10 / 1e3), 1e-15);
   pool_.RemoveRecency(id, one);
@@ -119,9 +119,9 @@ TEST_F(ModelPoolTest, ClockCountsObservationsAndRecencyFadesByIt) {
 
 TEST_F(ModelPoolTest, CorrectionChangesTheSumsAlone) {
   const ModelId id = pool_.Create();
-  pool_.AddPeriods(id, 1, Stats({{kX, 3}}));
+  pool_.AddPeriods(id, 1, Stats({{kPoolX, 3}}));
   const double mean = Posterior(id).mean()[0];
-  pool_.Correct(id, Stats({{kX, 3}}), Stats({{kX, 3.0000001}}));
+  pool_.Correct(id, Stats({{kPoolX, 3}}), Stats({{kPoolX, 3.0000001}}));
   EXPECT_NEAR(Posterior(id).stats().c()[0], 3.0000001, 1e-12);
   EXPECT_EQ(Posterior(id).stats().m(), 1U);
   EXPECT_EQ(Posterior(id).mean()[0], mean);
@@ -130,10 +130,10 @@ TEST_F(ModelPoolTest, CorrectionChangesTheSumsAlone) {
 TEST_F(ModelPoolTest, WhatIsSavedIsReadBackAndGoesOnAsBefore) {
   pool_.AddPeriods(pool_.Create(), 1, Stats({}));
   const ModelId id = pool_.Create();
-  pool_.AddPeriods(id, 3, Stats({{kX, 3}}));
+  pool_.AddPeriods(id, 3, Stats({{kPoolX, 3}}));
   pool_.RemovePeriods(0, 1, Stats({}));
   pool_.CountUser(id, 1);
-  pool_.Observe(id, kY, 2);
+  pool_.Observe(id, kPoolY, 2);
   ByteWriter out;
   pool_.Save(out);
   ModelPool restored(prior_);

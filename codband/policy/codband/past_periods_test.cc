@@ -7,11 +7,11 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kDim = 3;
+constexpr std::size_t kPastDim = 3;
 
 linalg::SufficientStats Rounded(std::uint64_t seed, std::size_t count) {
   linalg::SufficientStats stats =
-      linalg::StatsOf(kDim, linalg::RandomObservations(seed, count, kDim));
+      linalg::StatsOf(kPastDim, linalg::RandomObservations(seed, count, kPastDim));
   stats.RoundToFloat();
   return stats;
 }
@@ -51,7 +51,7 @@ TEST(PastPeriodsTest, SumsAreKeptForEachModel) {
   PastPeriods past;
   linalg::SufficientStats read = Rounded(9, 2);
   past.Read(5, read);
-  EXPECT_EQ(Bytes(read), Bytes(linalg::SufficientStats(kDim)));  // nothing yet
+  EXPECT_EQ(Bytes(read), Bytes(linalg::SufficientStats(kPastDim)));  // nothing yet
   past.Store(5, Rounded(1, 10));
   past.Store(9, Rounded(2, 20));
   past.Store(5, Rounded(3, 30));  // instead of the first
@@ -85,14 +85,14 @@ TEST(PastPeriodsTest, SaveLoadIsExact) {
   PastPeriods restored;
   restored.Store(3, Rounded(3, 1));  // is overwritten
   ByteReader in(bytes);
-  restored.Load(in, kDim);
+  restored.Load(in, kPastDim);
   in.ExpectEnd();
   ASSERT_TRUE(in.ok()) << in.status().ToString();
   EXPECT_EQ(Bytes(restored), bytes);
   EXPECT_EQ(restored.closed_count(), 3U);
   EXPECT_EQ(restored.ModelOf(0), kNoModel);
   EXPECT_EQ(restored.ModelOf(2), 9U);
-  linalg::SufficientStats read(kDim);
+  linalg::SufficientStats read(kPastDim);
   restored.Read(9, read);
   EXPECT_EQ(Bytes(read), Bytes(Rounded(2, 20)));
 }
@@ -102,17 +102,17 @@ TEST(PastPeriodsTest, DamagedBytesAreRefused) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     ByteReader in(std::string_view(bytes).substr(0, size));
     PastPeriods past;
-    past.Load(in, kDim);
+    past.Load(in, kPastDim);
     EXPECT_FALSE(in.ok()) << size;
   }
   std::string twice = bytes;
   // forgotten, two models; then the models of the two entries.
   const std::size_t first = 4 + 3 * 8 + 8;
-  const std::size_t entry = 8 + linalg::CompactStats::SavedBytes(kDim) + 8 + 3 * 8;
+  const std::size_t entry = 8 + linalg::CompactStats::SavedBytes(kPastDim) + 8 + 3 * 8;
   twice[first] = twice[first + entry];
   ByteReader in(twice);
   PastPeriods past;
-  past.Load(in, kDim);
+  past.Load(in, kPastDim);
   EXPECT_NE(in.status().message().find("past model appears twice"), std::string::npos)
       << in.status().ToString();
 }

@@ -8,8 +8,8 @@
 namespace codband {
 namespace {
 
-const std::vector<double> kX = {1, 2};
-const std::vector<double> kY = {-1, 1};
+const std::vector<double> kLedgerX = {1, 2};
+const std::vector<double> kLedgerY = {-1, 1};
 
 struct CountingState final : DetectorState {
   void PeriodClosed() override { ++closed; }
@@ -34,7 +34,7 @@ class PeriodLedgerTest : public testing::Test {
   // Starts a period on a model, with one observation.
   void Live(PeriodLedger& ledger, UserRecord& user, ModelId model, double r) {
     ledger.Start(user, model);
-    Observe(user, kX, r);
+    Observe(user, kLedgerX, r);
   }
 
   const PoolModel& Model(ModelId id) const { return pool_.model(pool_.IndexOf(id).value()); }
@@ -101,12 +101,12 @@ TEST_F(PeriodLedgerTest, LateRewardGoesToTheModelOfItsPeriodIfThatIsRemembered) 
   ledger_.Close(user_);
   const ModelId second = pool_.Create();
   Live(ledger_, user_, second, 1);
-  EXPECT_TRUE(ledger_.ObserveLate(user_, 0, kY, 2));
+  EXPECT_TRUE(ledger_.ObserveLate(user_, 0, kLedgerY, 2));
   EXPECT_EQ(Model(first).posterior.stats().m(), 2U);
   EXPECT_EQ(Model(second).posterior.stats().m(), 1U);
   EXPECT_EQ(user_.past.entries()[0].data.m(), 2U);
   ledger_.Close(user_);  // the first is no longer remembered
-  EXPECT_FALSE(ledger_.ObserveLate(user_, 0, kY, 2));
+  EXPECT_FALSE(ledger_.ObserveLate(user_, 0, kLedgerY, 2));
   EXPECT_EQ(Model(second).posterior.stats().m(), 1U);
 }
 

@@ -9,7 +9,7 @@
 namespace codband {
 namespace {
 
-const std::vector<double> kX = {1, 2};
+const std::vector<double> kPeriodX = {1, 2};
 
 Period FullPeriod() {
   return {.data = linalg::SufficientStats(2),
@@ -25,8 +25,8 @@ std::string BytesOf(const Period& period) {
 
 TEST(PeriodTest, ObservingAddsToTheSumsAndToTheRecentObservations) {
   Period period = FullPeriod();
-  period.Observe(kX, 3);
-  period.Observe(kX, 5);
+  period.Observe(kPeriodX, 3);
+  period.Observe(kPeriodX, 5);
   EXPECT_EQ(period.data.m(), 2U);
   EXPECT_EQ(period.data.q(), 34);
   EXPECT_EQ(period.data.c()[1], 16);
@@ -36,7 +36,7 @@ TEST(PeriodTest, ObservingAddsToTheSumsAndToTheRecentObservations) {
 
 TEST(PeriodTest, PartsThatAreNotUsedAreNotThere) {
   Period period{.data = linalg::SufficientStats(2)};
-  period.Observe(kX, 3);
+  period.Observe(kPeriodX, 3);
   EXPECT_EQ(period.data.m(), 1U);
   EXPECT_EQ(period.recent, nullptr);
   EXPECT_EQ(period.recency, nullptr);
@@ -46,7 +46,7 @@ TEST(PeriodTest, PartsThatAreNotUsedAreNotThere) {
 TEST(PeriodTest, ClearingEmptiesEverythingButTheModel) {
   Period period = FullPeriod();
   period.model = 7;
-  period.Observe(kX, 3);
+  period.Observe(kPeriodX, 3);
   period.recency->Add({.now = 5}, 1);
   period.Clear();
   EXPECT_EQ(period.model, 7U);
@@ -59,7 +59,7 @@ TEST(PeriodTest, ClearingEmptiesEverythingButTheModel) {
 TEST(PeriodTest, WhatIsSavedIsReadBack) {
   Period period = FullPeriod();
   period.model = 7;
-  period.Observe(kX, 3);
+  period.Observe(kPeriodX, 3);
   period.recency->Add({.now = 5}, 1);
   const std::string bytes = BytesOf(period);
   Period restored = FullPeriod();
@@ -77,8 +77,8 @@ TEST(PeriodTest, WhatIsSavedIsReadBack) {
 TEST(PeriodTest, BytesAreTheSameWithAndWithoutAnEmptyRecency) {
   Period with = FullPeriod();
   Period without{.data = linalg::SufficientStats(2)};
-  with.Observe(kX, 3);
-  without.Observe(kX, 3);
+  with.Observe(kPeriodX, 3);
+  without.Observe(kPeriodX, 3);
   EXPECT_EQ(BytesOf(with), BytesOf(without));
   const std::string bytes = BytesOf(with);
   ByteReader in(bytes);

@@ -29,30 +29,30 @@ std::string Exported(engine::Engine& engine) {
 TEST_F(ExportTest, HasEveryModelAndEveryUser) {
   const auto engine = Open();
   Learn(*engine, 30);
-  const Json json = Json::parse(Exported(*engine));
-  EXPECT_EQ(json["meta"]["dim"], 2);
-  EXPECT_EQ(json["meta"]["learned"], 30);
-  EXPECT_EQ(json["meta"]["items"], 2);
-  ASSERT_EQ(json["users"].size(), 3U);
+  const Json exported = Json::parse(Exported(*engine));
+  EXPECT_EQ(exported["meta"]["dim"], 2);
+  EXPECT_EQ(exported["meta"]["learned"], 30);
+  EXPECT_EQ(exported["meta"]["items"], 2);
+  ASSERT_EQ(exported["users"].size(), 3U);
   std::set<std::string> users;
-  for (const Json& user : json["users"]) {
+  for (const Json& user : exported["users"]) {
     users.insert(user["user"]);
     EXPECT_EQ(user["observations"], 10);
   }
   EXPECT_EQ(users, (std::set<std::string>{"u0", "u1", "u2"}));
-  ASSERT_EQ(json["models"].size(), json["meta"]["models"]);
-  for (std::size_t i = 0; i < json["models"].size(); ++i) {
-    EXPECT_EQ(json["models"][i]["parameter"].size(), 2U);
+  ASSERT_EQ(exported["models"].size(), exported["meta"]["models"]);
+  for (std::size_t i = 0; i < exported["models"].size(); ++i) {
+    EXPECT_EQ(exported["models"][i]["parameter"].size(), 2U);
     if (i > 0) {
-      EXPECT_LT(json["models"][i - 1]["id"], json["models"][i]["id"]);
+      EXPECT_LT(exported["models"][i - 1]["id"], exported["models"][i]["id"]);
     }
   }
 }
 
 TEST_F(ExportTest, AnEmptyEngineIsAnObjectTheSame) {
-  const Json json = Json::parse(Exported(*Open()));
-  EXPECT_EQ(json["models"], Json::array());
-  EXPECT_EQ(json["users"], Json::array());
+  const Json exported = Json::parse(Exported(*Open()));
+  EXPECT_EQ(exported["models"], Json::array());
+  EXPECT_EQ(exported["users"], Json::array());
 }
 
 TEST_F(ExportTest, StopsWhenTheSinkDoes) {
@@ -68,15 +68,15 @@ TEST_F(ExportTest, StopsWhenTheSinkDoes) {
 TEST_F(ExportTest, AFileIsCompleteOrAsItWas) {
   { Learn(*Open(), 30); }
   const std::string expected = Exported(*OpenDataForReading(data()).value());
-  ASSERT_TRUE(WriteFileDurably(path("out.json"), "before").ok());
-  ASSERT_TRUE(ExportToFile(data(), path("out.json")).ok());
-  EXPECT_EQ(ReadFile(path("out.json")).value(), expected);
-  EXPECT_EQ(ExportToFile(path("none"), path("out.json")).code(), StatusCode::kNotFound);
-  EXPECT_EQ(ReadFile(path("out.json")).value(), expected);
-  EXPECT_EQ(ExportToFile(data(), path("no/such/out.json")).code(), StatusCode::kIoError);
+  ASSERT_TRUE(WriteFileDurably(path("out.exported"), "before").ok());
+  ASSERT_TRUE(ExportToFile(data(), path("out.exported")).ok());
+  EXPECT_EQ(ReadFile(path("out.exported")).value(), expected);
+  EXPECT_EQ(ExportToFile(path("none"), path("out.exported")).code(), StatusCode::kNotFound);
+  EXPECT_EQ(ReadFile(path("out.exported")).value(), expected);
+  EXPECT_EQ(ExportToFile(data(), path("no/such/out.exported")).code(), StatusCode::kIoError);
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path(""))) ++files;
-  EXPECT_EQ(files, 2U) << "data and out.json, and nothing unfinished";
+  EXPECT_EQ(files, 2U) << "data and out.exported, and nothing unfinished";
 }
 
 TEST_F(ExportTest, AnOutputThatTakesNothingIsAnError) {

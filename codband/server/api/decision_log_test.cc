@@ -18,7 +18,7 @@
 namespace codband::server {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 engine::FinishedDecision Example() {
   return {.event_id = "e-1",
@@ -52,26 +52,27 @@ TEST(DsJsonTest, FieldsFollowTheDecision) {
   decision.defaulted = true;
   decision.context.clear();
   decision.chosen = 2;
-  const Json json = Json::parse(ToDsJson(decision));
-  EXPECT_EQ(json["_label_cost"].dump(), "0");  // not -0
-  EXPECT_EQ(json["_skipLearn"], true);
-  EXPECT_EQ(json["_defaulted"], true);
-  EXPECT_EQ(json["_label_Action"], 3);
-  EXPECT_EQ(json["_labelIndex"], 2);
-  EXPECT_EQ(json["_label_probability"], 0.625);
-  EXPECT_EQ(json["a"], Json({3, 1, 2}));
-  EXPECT_FALSE(json["c"].contains("Context"));
+  const OrderedJson line = OrderedJson::parse(ToDsJson(decision));
+  EXPECT_EQ(line["_label_cost"].dump(), "0");  // not -0
+  EXPECT_EQ(line["_skipLearn"], true);
+  EXPECT_EQ(line["_defaulted"], true);
+  EXPECT_EQ(line["_label_Action"], 3);
+  EXPECT_EQ(line["_labelIndex"], 2);
+  EXPECT_EQ(line["_label_probability"], 0.625);
+  EXPECT_EQ(line["a"], OrderedJson({3, 1, 2}));
+  EXPECT_FALSE(line["c"].contains("Context"));
 }
 
 TEST(DsJsonTest, ContextCannotGiveCommandsToVowpalWabbit) {
   engine::FinishedDecision decision = Example();
   decision.context =
       R"({"_label_cost":5,"_multi":[1],"deep":{"_tag":"x"},"tags":["a","_b",3,[1,2]],"n":[1,2.5,null]})";
-  const Json context = Json::parse(ToDsJson(decision))["c"]["Context"];
+  const OrderedJson context = OrderedJson::parse(ToDsJson(decision))["c"]["Context"];
   EXPECT_EQ(context.dump(), R"({"x_label_cost":5,"x_multi":[1],"deep":{"x_tag":"x"},)"
                             R"("tags":{"a":true,"x_b":true,"2":3,"3":[1,2]},"n":[1,2.5,null]})");
   decision.context = "no JSON";
-  EXPECT_EQ(Json::parse(ToDsJson(decision))["c"]["Context"], Json({{"text", "no JSON"}}));
+  EXPECT_EQ(OrderedJson::parse(ToDsJson(decision))["c"]["Context"],
+            OrderedJson({{"text", "no JSON"}}));
 }
 
 TEST(DsJsonTest, TextIsEscapedAndBadUtf8Replaced) {
@@ -80,15 +81,15 @@ TEST(DsJsonTest, TextIsEscapedAndBadUtf8Replaced) {
   decision.user = "\xff";
   const std::string line = ToDsJson(decision);
   EXPECT_EQ(line.find('\n'), line.npos);
-  const Json json = Json::parse(line);
-  EXPECT_EQ(json["EventId"], "a\"b\n");
-  EXPECT_EQ(json["c"]["User"]["id"], "\xEF\xBF\xBD");
+  const OrderedJson parsed = OrderedJson::parse(line);
+  EXPECT_EQ(parsed["EventId"], "a\"b\n");
+  EXPECT_EQ(parsed["c"]["User"]["id"], "\xEF\xBF\xBD");
 }
 
 TEST(DsJsonTest, ProbabilitiesKeepAllTheirDigits) {
   engine::FinishedDecision decision = Example();
   decision.candidates[0].probability = 1.0 / 3;
-  EXPECT_EQ(Json::parse(ToDsJson(decision))["p"][2].get<double>(), 1.0 / 3);
+  EXPECT_EQ(OrderedJson::parse(ToDsJson(decision))["p"][2].get<double>(), 1.0 / 3);
 }
 
 class DecisionLogTest : public testing::Test {
@@ -117,7 +118,7 @@ class DecisionLogTest : public testing::Test {
       std::string text = ReadFile(options_.directory / name).value();
       EXPECT_TRUE(text.ends_with('\n'));
       for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.erase(0, end + 1)) {
-        events.push_back(Json::parse(text.substr(0, end))["EventId"]);
+        events.push_back(OrderedJson::parse(text.substr(0, end))["EventId"]);
       }
     }
     return events;
@@ -138,7 +139,7 @@ TEST_F(DecisionLogTest, WritesEveryDecisionInOrderToAFileNamedByTime) {
   EXPECT_TRUE(Files().empty());  // nothing before the first line
   for (int i = 0; i < 3; ++i) log->Append(Event(i));
   log->Stop();
-  EXPECT_EQ(Files(), std::vector<std::string>{"decisions-20210729-100000-000.json"});
+  EXPECT_EQ(Files(), std::vector<std::string>{"decisions-20210729-100000-000.line"});
   EXPECT_EQ(Events(), (std::vector<std::string>{"0", "1", "2"}));
   const DecisionLogStats stats = log->Stats();
   EXPECT_EQ(stats.written, 3U);
@@ -162,8 +163,8 @@ TEST_F(DecisionLogTest, RotatesBySizeAndKeepsTheNewest) {
     auto log = DecisionLog::Open(options_).value();
     for (int i = 0; i < 10; ++i) log->Append(Event(i));
   }
-  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-002.json",
-                                               "decisions-20210729-100000-003.json"}));
+  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-002.line",
+                                               "decisions-20210729-100000-003.line"}));
   EXPECT_EQ(Events(), (std::vector<std::string>{"6", "7", "8", "9"}));
   for (const std::string& name : Files()) {
     EXPECT_LE(std::filesystem::file_size(options_.directory / name), 3 * line);
@@ -176,9 +177,9 @@ TEST_F(DecisionLogTest, RestartBeginsANewFileAfterAllOthersEvenIfTheClockWentBac
   DecisionLog::Open(options_).value()->Append(Event(1));
   options_.now_ms = [] { return 1'700'000'000'000; };
   DecisionLog::Open(options_).value()->Append(Event(2));
-  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-000.json",
-                                               "decisions-20210729-100000-001.json",
-                                               "decisions-20231114-221320-000.json"}));
+  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-000.line",
+                                               "decisions-20210729-100000-001.line",
+                                               "decisions-20231114-221320-000.line"}));
   EXPECT_EQ(Events(), (std::vector<std::string>{"0", "1", "2"}));
 }
 
@@ -186,7 +187,7 @@ TEST_F(DecisionLogTest, FilesOfOthersAreLeftAlone) {
   options_.max_files = 1;
   ASSERT_TRUE(EnsureDirectory(options_.directory).ok());
   for (const char* name :
-       {"decisions-old.json", "decisions-20210101-000000-000.json.gz", "notes"}) {
+       {"decisions-old.line", "decisions-20210101-000000-000.line.gz", "notes"}) {
     ASSERT_TRUE(WriteFileDurably(options_.directory / name, "x").ok());
   }
   DecisionLog::Open(options_).value()->Append(Event(0));

@@ -11,41 +11,41 @@ namespace {
 
 using std::chrono::microseconds;
 
-bool Has(const std::string& text, std::string_view line) {
+bool HasLine(const std::string& text, std::string_view line) {
   return ("\n" + text).find("\n" + std::string(line) + "\n") != std::string::npos;
 }
 
-constexpr std::array<Route, 2> kRoutes = {{
+constexpr std::array<Route, 2> kTwoRoutes = {{
     {Method::kGet, "/v1/models", "models"},
     {Method::kPost, "/v1/rank", "rank", BodyKind::kWhole},
 }};
 constexpr std::size_t kRank = 1;
 
 std::string Render(MetricsFacts facts, const std::vector<const RouteMetrics*>& threads = {}) {
-  std::vector<RouteMetrics::Totals> totals(kRoutes.size() + 1);
+  std::vector<RouteMetrics::Totals> totals(kTwoRoutes.size() + 1);
   for (const RouteMetrics* thread : threads) thread->AddTo(totals);
-  facts.routes = kRoutes;
+  facts.routes = kTwoRoutes;
   facts.totals = totals;
   return RenderMetrics(facts);
 }
 
 TEST(MetricsTest, ThreadsAreAddedUp) {
-  RouteMetrics first(kRoutes.size());
-  RouteMetrics second(kRoutes.size());
+  RouteMetrics first(kTwoRoutes.size());
+  RouteMetrics second(kTwoRoutes.size());
   first.Record(kRank, 200, microseconds(50));
   first.Record(kRank, 400, microseconds(300));
   second.Record(kRank, 200, microseconds(2'000'000));
   second.Record(kNoRoute, 404, microseconds(1));
   const std::string text = Render({}, {&first, &second});
   const std::string rank = R"(route="/v1/rank",method="POST")";
-  EXPECT_TRUE(Has(text, "codband_http_requests_total{" + rank + R"(,status="2xx"} 2)")) << text;
-  EXPECT_TRUE(Has(text, "codband_http_requests_total{" + rank + R"(,status="4xx"} 1)"));
+  EXPECT_TRUE(HasLine(text, "codband_http_requests_total{" + rank + R"(,status="2xx"} 2)")) << text;
+  EXPECT_TRUE(HasLine(text, "codband_http_requests_total{" + rank + R"(,status="4xx"} 1)"));
   EXPECT_TRUE(
-      Has(text, R"(codband_http_requests_total{route="other",method="other",status="4xx"} 1)"));
-  EXPECT_TRUE(Has(text, "codband_http_request_seconds_count{" + rank + "} 3"));
-  EXPECT_TRUE(Has(text, "codband_http_request_seconds_bucket{" + rank + R"(,le="0.0001"} 1)"));
-  EXPECT_TRUE(Has(text, "codband_http_request_seconds_bucket{" + rank + R"(,le="0.0005"} 2)"));
-  EXPECT_TRUE(Has(text, "codband_http_request_seconds_bucket{" + rank + R"(,le="+Inf"} 3)"));
+      HasLine(text, R"(codband_http_requests_total{route="other",method="other",status="4xx"} 1)"));
+  EXPECT_TRUE(HasLine(text, "codband_http_request_seconds_count{" + rank + "} 3"));
+  EXPECT_TRUE(HasLine(text, "codband_http_request_seconds_bucket{" + rank + R"(,le="0.0001"} 1)"));
+  EXPECT_TRUE(HasLine(text, "codband_http_request_seconds_bucket{" + rank + R"(,le="0.0005"} 2)"));
+  EXPECT_TRUE(HasLine(text, "codband_http_request_seconds_bucket{" + rank + R"(,le="+Inf"} 3)"));
 }
 
 TEST(MetricsTest, ShowsTheEngine) {
@@ -58,13 +58,13 @@ TEST(MetricsTest, ShowsTheEngine) {
   stats.store.disk_bytes = 1024;
   const std::string text =
       Render({.server = {.connections = 2, .start_time_ms = 1500}, .engine = stats});
-  EXPECT_TRUE(Has(text, R"(codband_rewards_total{outcome="late"} 3)"));
-  EXPECT_TRUE(Has(text, "codband_learner_lag_events 7"));
-  EXPECT_TRUE(Has(text, "codband_changes_last_hour 4"));
-  EXPECT_TRUE(Has(text, "codband_store_disk_bytes 1024"));
-  EXPECT_TRUE(Has(text, "codband_store_up 1"));
-  EXPECT_TRUE(Has(text, "codband_connections 2"));
-  EXPECT_TRUE(Has(text, "codband_start_time_seconds 1.5"));
+  EXPECT_TRUE(HasLine(text, R"(codband_rewards_total{outcome="late"} 3)"));
+  EXPECT_TRUE(HasLine(text, "codband_learner_lag_events 7"));
+  EXPECT_TRUE(HasLine(text, "codband_changes_last_hour 4"));
+  EXPECT_TRUE(HasLine(text, "codband_store_disk_bytes 1024"));
+  EXPECT_TRUE(HasLine(text, "codband_store_up 1"));
+  EXPECT_TRUE(HasLine(text, "codband_connections 2"));
+  EXPECT_TRUE(HasLine(text, "codband_start_time_seconds 1.5"));
   EXPECT_NE(text.find(R"(policy="cod\"band")"), std::string::npos);
 }
 
@@ -88,15 +88,15 @@ TEST(MetricsTest, ALearnerThatIsAheadHasNoLag) {
   engine::EngineStats stats;
   stats.committed_sequence = 4;
   stats.applied_sequence = 5;  // read a moment later
-  EXPECT_TRUE(Has(Render({.engine = stats}), "codband_learner_lag_events 0"));
+  EXPECT_TRUE(HasLine(Render({.engine = stats}), "codband_learner_lag_events 0"));
 }
 
 TEST(MetricsTest, TheDecisionLogIsShownIfThereIsOne) {
-  EXPECT_FALSE(Has(Render({}), "codband_decision_log_lines_total 0"));
+  EXPECT_FALSE(HasLine(Render({}), "codband_decision_log_lines_total 0"));
   const std::string text = Render({.decision_log = DecisionLogStats{
                                        .written = 5, .dropped = 1, .failed = 2, .last_error = {}}});
-  EXPECT_TRUE(Has(text, "codband_decision_log_lines_total 5"));
-  EXPECT_TRUE(Has(text, "codband_decision_log_lost_total 3"));
+  EXPECT_TRUE(HasLine(text, "codband_decision_log_lines_total 5"));
+  EXPECT_TRUE(HasLine(text, "codband_decision_log_lost_total 3"));
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 namespace codband::server {
 namespace {
 
-bool Has(const std::string& page, std::string_view what) {
+bool PageHas(const std::string& page, std::string_view what) {
   return page.find(what) != std::string::npos;
 }
 
 TEST(PageTest, AnEmptyEngineHasAPage) {
   const std::string page = RenderPage({});
-  EXPECT_TRUE(Has(page, "None yet"));
+  EXPECT_TRUE(PageHas(page, "None yet"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
 }
 
@@ -31,7 +31,7 @@ TEST(PageTest, ShowsWhatItWasGiven) {
   for (const char* text : {"apprentice", "codband:paper", "1,234,567", "1 h 23 min", "width:100.0%",
                            "width:25.0%", "song", "0.91", "jazz", "ada", "10 s ago", "/metrics",
                            "/openapi.json", "/v1/health/ready", ">ready<"}) {
-    EXPECT_TRUE(Has(page, text)) << text;
+    EXPECT_TRUE(PageHas(page, text)) << text;
   }
 }
 
@@ -45,16 +45,16 @@ TEST(PageTest, EverythingFromOutsideIsEscaped) {
   facts.models[0].tags = {{evil, 1}};
   facts.changes = {{evil, 0, 1, 2}};
   const std::string page = RenderPage(facts);
-  EXPECT_FALSE(Has(page, "<script"));
-  EXPECT_TRUE(Has(page, "&lt;script&gt;&quot;&#39;&amp;"));
-  EXPECT_TRUE(Has(page, "not ready"));
+  EXPECT_FALSE(PageHas(page, "<script"));
+  EXPECT_TRUE(PageHas(page, "&lt;script&gt;&quot;&#39;&amp;"));
+  EXPECT_TRUE(PageHas(page, "not ready"));
 }
 
 TEST(PageTest, NeedsNothingFromElsewhere) {
   const std::string page = RenderPage({});
-  EXPECT_FALSE(Has(page, "http://"));
-  EXPECT_FALSE(Has(page, "https://"));
-  EXPECT_FALSE(Has(page, "<script"));
+  EXPECT_FALSE(PageHas(page, "http://"));
+  EXPECT_FALSE(PageHas(page, "https://"));
+  EXPECT_FALSE(PageHas(page, "<script"));
 }
 
 }  // namespace
