@@ -23,7 +23,7 @@ struct Visit {
 
 // A random user, some more often than others; later ones come in only after a while.
 inline Visit VisitAt(std::size_t t, std::size_t users) {
-  RandomStream random({.seed = 21, .event = t}, 1000);
+  RandomStream random({.seed = 22, .event = t}, 1000);
   const std::size_t present = std::min(users, users / 2 + t / 40);
   Visit visit{.user = std::min(random.Below(present), random.Below(present)), .noise = 0};
   random.FillNormal(visit.arms);

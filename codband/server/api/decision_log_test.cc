@@ -139,7 +139,7 @@ TEST_F(DecisionLogTest, WritesEveryDecisionInOrderToAFileNamedByTime) {
   EXPECT_TRUE(Files().empty());  // nothing before the first line
   for (int i = 0; i < 3; ++i) log->Append(Event(i));
   log->Stop();
-  EXPECT_EQ(Files(), std::vector<std::string>{"decisions-20210729-100000-000.line"});
+  EXPECT_EQ(Files(), std::vector<std::string>{"decisions-20210729-100000-000.json"});
   EXPECT_EQ(Events(), (std::vector<std::string>{"0", "1", "2"}));
   const DecisionLogStats stats = log->Stats();
   EXPECT_EQ(stats.written, 3U);
@@ -163,8 +163,8 @@ TEST_F(DecisionLogTest, RotatesBySizeAndKeepsTheNewest) {
     auto log = DecisionLog::Open(options_).value();
     for (int i = 0; i < 10; ++i) log->Append(Event(i));
   }
-  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-002.line",
-                                               "decisions-20210729-100000-003.line"}));
+  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-002.json",
+                                               "decisions-20210729-100000-003.json"}));
   EXPECT_EQ(Events(), (std::vector<std::string>{"6", "7", "8", "9"}));
   for (const std::string& name : Files()) {
     EXPECT_LE(std::filesystem::file_size(options_.directory / name), 3 * line);
@@ -177,9 +177,9 @@ TEST_F(DecisionLogTest, RestartBeginsANewFileAfterAllOthersEvenIfTheClockWentBac
   DecisionLog::Open(options_).value()->Append(Event(1));
   options_.now_ms = [] { return 1'700'000'000'000; };
   DecisionLog::Open(options_).value()->Append(Event(2));
-  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-000.line",
-                                               "decisions-20210729-100000-001.line",
-                                               "decisions-20231114-221320-000.line"}));
+  EXPECT_EQ(Files(), (std::vector<std::string>{"decisions-20210729-100000-000.json",
+                                               "decisions-20210729-100000-001.json",
+                                               "decisions-20231114-221320-000.json"}));
   EXPECT_EQ(Events(), (std::vector<std::string>{"0", "1", "2"}));
 }
 
@@ -187,7 +187,7 @@ TEST_F(DecisionLogTest, FilesOfOthersAreLeftAlone) {
   options_.max_files = 1;
   ASSERT_TRUE(EnsureDirectory(options_.directory).ok());
   for (const char* name :
-       {"decisions-old.line", "decisions-20210101-000000-000.line.gz", "notes"}) {
+       {"decisions-old.json", "decisions-20210101-000000-000.json.gz", "notes"}) {
     ASSERT_TRUE(WriteFileDurably(options_.directory / name, "x").ok());
   }
   DecisionLog::Open(options_).value()->Append(Event(0));
