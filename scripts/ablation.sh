@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seeds=${1:-5}
 parts=codband,codband:detector=window,codband:detector=none,codband:hyper=fixed
 parts+=,codband:explore=thompson,codband:intercept=no,codband:resample=0,codband:resample=8
-parts+=,codband:departure=none,codband:prior=hawkes,codband:history=0,codband:window=16
+parts+=,codband:departure=none,codband:outliers=kept,codband:prior=hawkes,codband:history=0,codband:window=16
 starts=codband,codband:sigma0=0.001,codband:sigma0=1,codband:sigma0=10,codband:lambda0=0.01
 starts+=,codband:lambda0=10000,codband:hazard=0.00001,codband:hazard=0.05
 population=(--users 50 --rounds 1500 --period 300:1000)

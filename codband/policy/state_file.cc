@@ -38,9 +38,9 @@ Result<std::unique_ptr<Policy>> DecodeState(std::string_view bytes, const Policy
   ByteReader in(bytes);
   for (std::size_t i = 0; i < kMagic.size(); ++i) (void)in.U8("magic");
   const std::uint32_t version = in.U32("format version");
-  if (in.ok() && version != kStateFormatVersion) {
-    return Status::Corruption(fmt::format("state: format version {}, this program reads {}",
-                                          version, kStateFormatVersion));
+  if (in.ok() && (version < kOldestStateFormat || version > kStateFormatVersion)) {
+    return Status::Corruption(fmt::format("state: format version {}, this program reads {} to {}",
+                                          version, kOldestStateFormat, kStateFormatVersion));
   }
   const std::string writer = in.String("writer");
   const std::string spec = in.String("policy");

@@ -15,8 +15,10 @@ namespace codband {
 // dimension, length and checksum) around Policy::SaveState. Save → load → continue is
 // bit-identical to not stopping.
 
-// Incremented whenever the meaning of any byte changes.
-inline constexpr std::uint32_t kStateFormatVersion = 3;
+// Incremented whenever the meaning of any byte changes. States since kOldestStateFormat can be
+// read.
+inline constexpr std::uint32_t kStateFormatVersion = 4;
+inline constexpr std::uint32_t kOldestStateFormat = 3;
 
 std::string EncodeState(const Policy& policy);
 

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "codband/linalg/joint_likelihood.h"
+#include "codband/linalg/kernels.h"
 #include "codband/policy/codband/assignment.h"
 #include "codband/policy/codband/change_filter.h"
 #include "codband/policy/codband/codband.h"
 #include "codband/policy/codband/feature_vector.h"
 #include "codband/policy/codband/hyper_parameters.h"
+#include "codband/policy/codband/parts.h"
 #include "codband/policy/codband/period_ledger.h"
 #include "codband/policy/streams.h"
 
@@ -42,10 +44,16 @@ namespace {
 // A period is young for at least this many observations.
 constexpr std::size_t kYoung = 16;
 
+// An observation so many standard deviations off is explained by no Gaussian.
+constexpr double kUnexplained = 6;
+// After an outlier so many observations are taken as they come.
+constexpr std::uint8_t kOutlierPause = 16;
+
 class BayesDetector final : public ChangeDetector {
  public:
   explicit BayesDetector(const DetectorContext& context)
       : ChangeDetector(context),
+        leaves_outliers_out_(FindPart<bool>("outliers", context.options.outliers)),
         young_(std::max(kYoung, context.dim)),
         window_(context.options.window),
         resample_(context.options.resample),
@@ -70,6 +78,7 @@ class BayesDetector final : public ChangeDetector {
     return std::make_unique<FilterState>(pool_.prior().dim(), window_);
   }
 
+  bool IsOutlier(const LearnStep& step) override;
   void Observe(const LearnStep& step) override;
   bool Reassign(const LearnStep& step) override;
 
@@ -95,6 +104,8 @@ class BayesDetector final : public ChangeDetector {
   bool ReviewDue(const UserRecord& user, std::uint64_t length) const {
     return length <= young_ || length >= user.next_review;
   }
+  bool IsExplained(const LearnStep& step) const;
+  bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
   void ContinueTrial(const LearnStep& step);
   void Review(const LearnStep& step);
   void ResampleOthers(const LearnStep& step);
@@ -105,6 +116,7 @@ class BayesDetector final : public ChangeDetector {
   void Split(UserRecord& user, std::size_t after, ModelId to);
   void Settle(UserRecord& user);
 
+  bool leaves_outliers_out_;
   std::size_t young_;
   std::size_t window_;
   std::size_t resample_;
@@ -121,6 +133,35 @@ class BayesDetector final : public ChangeDetector {
   linalg::SufficientStats before_;     // the observations before a change
   linalg::SufficientStats moved_;      // those after it
 };
+
+// Clicks are never far off.
+bool BayesDetector::IsOutlier(const LearnStep& step) {
+  if (!leaves_outliers_out_ || hyper_.noise().clicks()) return false;
+  std::uint8_t& pause = FilterState::Of(step.user).trial.outlier_pause;
+  if (pause > 0) {
+    --pause;
+    return false;
+  }
+  if (!step.beyond_limits && IsExplained(step)) return false;
+  pause = kOutlierPause;
+  return true;
+}
+
+bool BayesDetector::IsExplained(const LearnStep& step) const {
+  if (Explains(ModelOf(step.user).posterior, step)) return true;
+  for (std::size_t k = 0; k < pool_.size(); ++k) {
+    if (Explains(pool_.model(k).posterior, step)) return true;
+  }
+  return false;
+}
+
+bool BayesDetector::Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const {
+  const double residual = step.reward - linalg::Dot(step.x, model.mean());
+  const double allowed = residual * residual / (kUnexplained * kUnexplained);
+  const double sure = model.noise_variance() +
+                      hyper_.DepartureVariance() * linalg::Dot(step.x, step.x);  // at least
+  return allowed <= sure || allowed <= sure + model.Variance(step.x);
+}
 
 void BayesDetector::Observe(const LearnStep& step) {
   ContinueTrial(step);
@@ -155,7 +196,7 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
   }
   if (trial.old_model == step.user.current.model) {
     trial.left = 0;
-    change_rate.Refute();  // the user is back
+    change_rate.Refute(trial.verdicts);  // the user is back
     return;
   }
   const RewardNoise& noise = hyper_.noise();
@@ -163,9 +204,9 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
                     LogPredictive(pool_.model(*old_model).posterior, noise, step.x, step.reward);
   if (--trial.left > 0) return;
   if (trial.evidence > 0) {
-    change_rate.Confirm();
+    change_rate.Confirm(trial.verdicts);
   } else {
-    change_rate.Refute();
+    change_rate.Refute(trial.verdicts);
   }
 }
 
@@ -180,7 +221,7 @@ void BayesDetector::Review(const LearnStep& step) {
     return;
   }
   if (length == young_) assignment_.LearnPrior(step.id, step.user);
-  step.user.next_review = length + length / 2;
+  step.user.next_review = static_cast<std::uint32_t>(length + length / 2);
 }
 
 void BayesDetector::ResampleOthers(const LearnStep& step) {
@@ -226,7 +267,8 @@ bool BayesDetector::FollowBelief(UserRecord& user) {
 void BayesDetector::Settle(UserRecord& user) {
   FilterState::Of(user).belief.Settle(user.current.model);
   const std::uint64_t length = user.current.data.m();
-  user.next_review = std::max<std::uint64_t>(length + length / 2, young_);
+  user.next_review =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(length + length / 2, young_));
 }
 
 // How many of the newest observations are after the change: where the new model explains what came
@@ -314,7 +356,7 @@ void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
   period.data = moved_;
   ledger_.Rename(user, to);
   state.window.KeepNewest(after);
-  state.trial = {.old_model = from, .left = Trial::kLength};
+  state.trial.Start(from);
 }
 
 }  // namespace

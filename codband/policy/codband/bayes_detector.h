@@ -20,6 +20,7 @@ struct FilterState final : DetectorState {
     return static_cast<const FilterState&>(*user.detector);
   }
 
+  Verdicts verdicts() const override { return trial.verdicts; }
   std::string Fault(const Period& period) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in) override;
@@ -39,6 +40,10 @@ struct FilterState final : DetectorState {
 // window, and the observations since then move to a new period on the new model; if the new model
 // explains those before as well, the whole period moves, and no change is reported. A change found
 // is on trial (change_rate.h), from which the hazard is learned.
+//
+// An observation that no model explains, the user's least of all, is an outlier or the first of a
+// new taste. With outliers=limited it is left out, unless another one was not long ago: a new taste
+// is noticed an observation later, and a single outlier changes nothing.
 //
 // O(K d²) an observation between reviews, O(K d³) for a review or a change.
 std::unique_ptr<ChangeDetector> MakeBayesDetector(const DetectorContext& context);

@@ -25,6 +25,7 @@ struct LearnStep {
   UserRecord& user;
   std::span<const double> x;  // as the models see it
   double reward;
+  bool beyond_limits;  // it had to be limited (observation_limits.h)
   EventKey key;
   LearnMemo* memo;
 };
@@ -66,6 +67,10 @@ class ChangeDetector {
 
   // The state of a new user.
   virtual std::unique_ptr<DetectorState> NewState() const = 0;
+
+  // Whether the observation is to be left out: no model explains it. Precondition: the user has a
+  // period.
+  virtual bool IsOutlier(const LearnStep&) { return false; }
 
   // Line 19: an observation that is not yet part of D, nor of the model.
   virtual void Observe(const LearnStep& step) = 0;

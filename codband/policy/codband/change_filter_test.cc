@@ -137,7 +137,7 @@ TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
   const std::size_t models = pool_.size();
   for (const bool clicks : {false, true}) {
     RewardNoise noise;
-    noise.set_clicks(clicks);
+    if (!clicks) noise.Watch(0.5);
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       const std::vector<linalg::Observation> data = Data(seed, kLength, clicks);
       Histories histories{.weights = weights_, .data = data, .of_model = {}, .of_run = {}};
@@ -184,7 +184,7 @@ TEST_F(ChangeFilterTest, FreshParameterIsScoredAsAGaussianOfAllItsRewards) {
   constexpr std::size_t kWindow = 5;
   const std::vector<linalg::Observation> data = Data(7, 12, false);
   RewardNoise noise;
-  noise.set_clicks(false);
+  noise.Watch(0.5);
   ChangeFilter filter(kFilterDim, kWindow);
   ChangeWindow window(kFilterDim, kWindow);
   Belief belief;
@@ -206,7 +206,7 @@ TEST_F(ChangeFilterTest, RepeatedFeaturesDoNotMakeAFreshParameterCertainBeyondTh
   prior_ = linalg::LinearPrior::Isotropic(kFilterDim, 1e-8, 1e-6);
   pool_.SetPrior(prior_);
   RewardNoise noise;
-  noise.set_clicks(false);
+  noise.Watch(0.5);
   ChangeFilter filter(kFilterDim, 60);
   ChangeWindow window(kFilterDim, 60);
   Belief belief;
@@ -239,7 +239,7 @@ TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshParameterIsFoundWithinTheWindow
     }
   }
   RewardNoise noise;
-  noise.set_clicks(false);
+  noise.Watch(0.5);
   ChangeFilter filter(kFilterDim, 8);
   const std::vector<double> weights = {0.4, 0.4, 0.2};
   const auto chances_after = [&](std::span<const double> taste) {
@@ -263,7 +263,7 @@ TEST_F(ChangeFilterTest, PredictiveIsTheModelsOwn) {
   const linalg::Observation observation = Data(2, 1, true)[0];
   for (const bool clicks : {false, true}) {
     RewardNoise noise;
-    noise.set_clicks(clicks);
+    if (!clicks) noise.Watch(0.5);
     for (std::size_t k = 0; k < pool_.size(); ++k) {
       EXPECT_NEAR(
           LogPredictive(pool_.model(k).posterior, noise, observation.first, observation.second),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -8,26 +9,47 @@
 
 namespace codband {
 
+// How the trials of a user's changes ended.
+struct Verdicts {
+  std::uint8_t confirmed = 0;
+  std::uint8_t refuted = 0;  // as far as they counted, see ChangeRate
+};
+
 // The trial of a change that was found: over the next observations the new model must predict
 // better than the old one would have. These observations did not help to find the change, so the
 // verdict is unbiased.
 struct Trial {
-  static constexpr std::uint32_t kLength = 20;
+  static constexpr std::uint8_t kLength = 20;
 
   ModelId old_model = kNoModel;
   double evidence = 0;     // Σ ln p(r | new) - ln p(r | old)
-  std::uint32_t left = 0;  // observations until the verdict; 0: no trial
+  std::uint8_t left = 0;   // observations until the verdict; 0: no trial
+  Verdicts verdicts = {};  // on all changes of the user
+  // Beside the trial, for want of space elsewhere: observations until another outlier may be left
+  // out (bayes_detector.h).
+  std::uint8_t outlier_pause = 0;
+
+  void Start(ModelId from) {
+    old_model = from;
+    evidence = 0;
+    left = kLength;
+  }
 
   void Save(ByteWriter& out) const {
     out.U64(old_model);
     out.Double(evidence);
-    out.U32(left);
+    out.U8(left);
+    out.U8(verdicts.confirmed);
+    out.U8(verdicts.refuted);
+    out.U8(outlier_pause);
   }
   void Load(ByteReader& in) {
     old_model = in.U64("old model of a change");
     evidence = in.Double("evidence for a change");
-    left = in.U32("rest of a trial");
+    left = in.U8("rest of a trial");
     if (left > kLength) in.Fail("rest of a trial", "is too long");
+    verdicts = {.confirmed = in.U8("confirmed changes"), .refuted = in.U8("refuted changes")};
+    outlier_pause = in.U8("pause after an outlier");
   }
 };
 
@@ -35,7 +57,8 @@ struct Trial {
 // confirmed. Where changes are refuted again and again, the model is misspecified (autocorrelated
 // noise, drifting parameters), and evidence for a change is worth less than it seems: every refuted
 // change divides the hazard by e, every confirmed one undoes a tenth of that. In equilibrium at
-// most one change in eleven is refuted.
+// most one change in eleven is refuted. A user whose changes alone are refuted again and again says
+// little about the others: one of them counts, and one more for each that was confirmed.
 class ChangeRate {
  public:
   // `start` is the initial hazard, with the weight of one change.
@@ -50,11 +73,23 @@ class ChangeRate {
   }
 
   void Observe() { ++observations_; }
-  void Confirm() {
+  // `user`: the verdicts on their changes.
+  void Confirm(Verdicts& user) {
+    if (user.confirmed < kMostCounted) ++user.confirmed;
     ++confirmed_;
-    caution_ = caution_ > 0.1 ? caution_ - 0.1 : 0;
+    Relax(kRelief);
   }
-  void Refute() { caution_ += 1; }
+  void Refute(Verdicts& user) {
+    if (user.refuted >= kMostCounted || user.refuted >= kMostRefuted + user.confirmed) return;
+    ++user.refuted;
+    caution_ += 1;
+  }
+  // A user with so many observations, and with these verdicts, has left.
+  void Forget(std::uint64_t observations, const Verdicts& user) {
+    observations_ -= std::min(observations_, observations);
+    confirmed_ -= std::min<std::uint64_t>(confirmed_, user.confirmed);
+    Relax(user.refuted - kRelief * user.confirmed);
+  }
 
   void Save(ByteWriter& out) const {
     out.U64(observations_);
@@ -69,6 +104,12 @@ class ChangeRate {
   }
 
  private:
+  static constexpr std::uint8_t kMostCounted = 255;
+  static constexpr int kMostRefuted = 1;
+  static constexpr double kRelief = 0.1;
+
+  void Relax(double by) { caution_ = caution_ > by ? caution_ - by : 0; }
+
   double start_;
   bool learned_;
   std::uint64_t observations_ = 0;

@@ -53,16 +53,24 @@ Propensity CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision&
 LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key,
                               LearnMemo* memo) {
   UserRecord& user = users_.FindOrMake(decision.user);  // lines 3-6
-  const FeatureVector x = Extend(decision.features);
+  restore_point_.Observe(decision.user);
+  if (!user.has_period() && user.past.closed_count() == 0) SetRestorePoint(decision.user);
   const ModelId before = user.current.model;
-  if (decision.period < user.past.closed_count()) {  // its period has been closed in the meantime
-    if (ledger_.ObserveLate(user, decision.period, x, reward)) hyper_.ObserveLate(reward);
-    return {.before = before, .after = before};
+  const LearnOutcome as_before{.before = before, .after = before};
+  const bool late = decision.period < user.past.closed_count();  // its period has been closed since
+  if (late && user.past.ModelOf(decision.period) == kNoModel) return as_before;  // and forgotten
+  FeatureVector x = Extend(decision.features);
+  const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
+  if (beyond && traits_.rounds_features) RoundFeatures(x.values());
+  if (late) {
+    ledger_.ObserveLate(user, decision.period, x, reward);
+    return as_before;
   }
+  const LearnStep step{decision.user, user, x, reward, beyond, key, memo};
+  if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
   if (!user.has_period()) StartPeriod(user, decision, key);  // lines 8-15
 
-  const LearnStep step{decision.user, user, x, reward, key, memo};
   detector_->Observe(step);  // line 19
   if (random_effects_) {
     hyper_.WeighDeparture(pool_, user, detector_->ChanceOfOwnModel(user), x, reward);

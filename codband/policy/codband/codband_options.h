@@ -26,6 +26,7 @@ struct CoDBandOptions {
   std::string_view model_prior = "crp";
   std::string_view explore = "adaptive";
   std::string_view departure = "learned";
+  std::string_view outliers = "limited";
   bool intercept = true;
   double v = 1;
   double lambda = 25;  // hyper=fixed; in the registry d, the precision of a random θ of norm 1

@@ -155,6 +155,7 @@ std::vector<ParamInfo> Params() {
       Choice("prior", "which models are likely beforehand"),
       Choice("explore", "when to draw the parameter (Thompson sampling)", Change::kLive),
       Choice("departure", "detector=bayes: how a user departs from the model", Change::kLive),
+      Choice("outliers", "observations and users far from all others", Change::kLive),
       {.name = "intercept",
        .help = "whether models have a constant beside the features",
        .words = {"yes", "no"}}};
@@ -177,6 +178,7 @@ std::vector<std::pair<std::string, std::string>> PaperValues(std::string likelih
           {"prior", "crp"},
           {"explore", "thompson"},
           {"departure", "none"},
+          {"outliers", "kept"},
           {"intercept", "no"},
           {"history", "0"},
           {"v", "1"},
@@ -234,6 +236,7 @@ std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyConte
                          .model_prior = word("prior"),
                          .explore = word("explore"),
                          .departure = word("departure"),
+                         .outliers = word("outliers"),
                          .intercept = params.Word("intercept") == "yes",
                          .friends = context.friends};
   options.window_detector.fixed_alpha = params.Word("bound") == "fixed";

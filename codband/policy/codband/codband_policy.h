@@ -15,6 +15,7 @@
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/outlook.h"
 #include "codband/policy/codband/period_ledger.h"
+#include "codband/policy/codband/restore_point.h"
 #include "codband/policy/codband/thompson_integral.h"
 #include "codband/policy/codband/user_record.h"
 #include "codband/policy/learn_memo.h"
@@ -72,6 +73,17 @@ class CoDBand final : public Policy, public PagedUsers {
   void LetCompete(const Outlook& outlook, ArmsView arms, std::size_t first,
                   std::span<const double> rows, ThompsonIntegral::Points& points) const;
 
+  // So that what a new user brings can be taken back exactly (restore_point.h).
+  void SetRestorePoint(UserId user);
+  bool Restore(std::string_view state);
+
+  // What all users share, in state format 3.
+  void SavePool(ByteWriter& out) const;
+  void LoadPool(ByteReader& in);
+  // What came later stands at the end of a state. A state without it is from before.
+  void SaveRest(ByteWriter& out) const;
+  void LoadRest(ByteReader& in);
+
   using VisitUser = std::function<void(UserId, const UserRecord&)>;
   Status CheckRecords(const std::function<Status(const VisitUser&)>& all) const;
 
@@ -83,6 +95,7 @@ class CoDBand final : public Policy, public PagedUsers {
   Assignment assignment_;
   std::unique_ptr<ChangeDetector> detector_;
   DetectorTraits traits_;
+  RestorePoint restore_point_;
   bool random_effects_;
   DrawChance draw_chance_;
   ThompsonIntegral integral_;

@@ -64,9 +64,28 @@ bool CoDBand::Forget(UserId id) {
   const UserRecord* user = users_.Find(id);
   if (user == nullptr) return false;
   ledger_.Forget(*user);
-  hyper_.Forget(pool_, *user);
   assignment_.Forget(id);
+  const std::optional<std::string> before = restore_point_.Take(id);
+  if (!before || !Restore(*before)) hyper_.Forget(pool_, *user);
   users_.Erase(id);
+  return true;
+}
+
+void CoDBand::SetRestorePoint(UserId user) {
+  ByteWriter state;
+  assignment_.SaveConcentration(state);
+  hyper_.Save(state);
+  hyper_.SaveLimits(state);
+  restore_point_.Set(user, state.bytes());
+}
+
+bool CoDBand::Restore(std::string_view state) {
+  ByteReader in(state);
+  assignment_.LoadConcentration(in);
+  hyper_.Load(in);
+  hyper_.LoadLimits(in);
+  if (!in.ok()) return false;
+  pool_.SetPrior(hyper_.prior());
   return true;
 }
 
@@ -95,13 +114,15 @@ std::optional<UserDescription> CoDBand::DescribeUser(UserId id) const {
 }
 
 void CoDBand::SaveState(ByteWriter& out) const {
-  SaveShared(out);
+  SavePool(out);
   users_.Save(out);
+  SaveRest(out);
 }
 
 void CoDBand::LoadState(ByteReader& in) {
-  LoadShared(in);
+  LoadPool(in);
   users_.Load(in);
+  LoadRest(in);
   if (!in.ok()) return;
   const Status sound = CheckRecords([&](const VisitUser& visit) {
     users_.ForEach(visit);
@@ -111,6 +132,28 @@ void CoDBand::LoadState(ByteReader& in) {
 }
 
 void CoDBand::SaveShared(ByteWriter& out) const {
+  SavePool(out);
+  SaveRest(out);
+}
+
+void CoDBand::LoadShared(ByteReader& in) {
+  LoadPool(in);
+  LoadRest(in);
+}
+
+void CoDBand::SaveRest(ByteWriter& out) const {
+  hyper_.SaveLimits(out);
+  restore_point_.Save(out);
+}
+
+void CoDBand::LoadRest(ByteReader& in) {
+  restore_point_ = {};
+  if (in.remaining() == 0) return;
+  hyper_.LoadLimits(in);
+  restore_point_.Load(in);
+}
+
+void CoDBand::SavePool(ByteWriter& out) const {
   assignment_.SaveConcentration(out);
   hyper_.Save(out);
   assignment_.Save(out);
@@ -118,7 +161,7 @@ void CoDBand::SaveShared(ByteWriter& out) const {
   detector_->SaveShared(out);
 }
 
-void CoDBand::LoadShared(ByteReader& in) {
+void CoDBand::LoadPool(ByteReader& in) {
   assignment_.LoadConcentration(in);
   hyper_.Load(in);
   if (!in.ok()) return;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "codband/base/bytes.h"
+#include "codband/policy/codband/change_rate.h"
 #include "codband/policy/codband/period.h"
 
 namespace codband {
@@ -12,6 +13,9 @@ namespace codband {
 class DetectorState {
  public:
   virtual ~DetectorState() = default;
+
+  // How the trials of the user's changes ended, if it holds any.
+  virtual Verdicts verdicts() const { return {}; }
 
   // The user's period was closed: what refers to its observations goes.
   virtual void PeriodClosed() {}

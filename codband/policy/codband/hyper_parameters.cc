@@ -1,5 +1,7 @@
 #include "codband/policy/codband/hyper_parameters.h"
 
+#include <limits>
+
 #include "codband/policy/codband/codband.h"
 #include "codband/policy/codband/parts.h"
 
@@ -8,6 +10,12 @@ namespace {
 
 // With this chance on one model a user is taken to be there.
 constexpr double kSure = 0.9;
+
+// What a closed period counts for where only the number of a user's observations matters.
+constexpr std::uint64_t kPerPeriod = 16;
+
+// Fixed-point iterations after a user has left: each leaves a fraction of what was known of them.
+constexpr int kRelearnings = 10;
 
 // How much closer users of one model are than models, as a ratio of variances, before it is known.
 constexpr double kCloser = 10;
@@ -21,11 +29,22 @@ HyperParameters::HyperParameters(std::size_t dim, const CoDBandOptions& options)
                                                      options.lambda, options.sigma * options.sigma),
              .change_rate = ChangeRate(options.hazard, learned_)},
       prior_(start_.prior),
-      learner_(prior_.dim(), options.intercept, options.lambda0, options.sigma0),
-      change_rate_(start_.change_rate) {}
+      limited_(FindPart<bool>("outliers", options.outliers)),
+      learner_(prior_.dim(), options.intercept, limited_, options.lambda0, options.sigma0),
+      change_rate_(start_.change_rate) {
+  if (!limited_) noise_.BeStrict();
+}
+
+bool HyperParameters::LimitInfluence(UserRecord& user, std::span<double> x, double& r) {
+  if (noise_.Watch(r) && user.other_rewards < std::numeric_limits<std::uint32_t>::max()) {
+    ++user.other_rewards;
+  }
+  if (!limited_) return false;
+  const std::uint64_t seen = kPerPeriod * user.past.closed_count() + user.current.data.m();
+  return limits_.Limit(x, features_, r, seen);
+}
 
 void HyperParameters::Observe(ModelPool& pool, std::span<const double> x, double r) {
-  noise_.Watch(r);
   change_rate_.Observe();
   if (learned_ && learner_.Observe(pool, x, r, noise_.clicks(), prior_)) pool.SetPrior(prior_);
 }
@@ -50,19 +69,25 @@ double HyperParameters::DepartureVariance() const {
 
 void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
   departure_evidence_.Remove(user.departure_evidence);
+  noise_.Forget(user.other_rewards);
+  change_rate_.Forget(user.observations(), user.detector->verdicts());
   if (pool.size() == 0) {
     prior_ = start_.prior;
     change_rate_ = start_.change_rate;
     noise_ = RewardNoise();
+    if (!limited_) noise_.BeStrict();
     departure_evidence_ = {};
   }
   if (!learned_) return;
-  learner_.Relearn(pool, noise_.clicks(), prior_);
-  pool.SetPrior(prior_);
+  learner_.Forget(pool, user.observations());
+  for (int i = 0; i < kRelearnings; ++i) {
+    learner_.Relearn(pool, noise_.clicks(), prior_);
+    pool.SetPrior(prior_);
+  }
 }
 
 void HyperParameters::Save(ByteWriter& out) const {
-  out.U8(noise_.clicks() ? 1 : 0);
+  noise_.SaveVerdict(out);
   change_rate_.Save(out);
   departure_evidence_.Save(out);
   learner_.Save(out);
@@ -72,7 +97,7 @@ void HyperParameters::Save(ByteWriter& out) const {
 }
 
 void HyperParameters::Load(ByteReader& in) {
-  noise_.set_clicks(in.U8("clicks") != 0);
+  noise_.LoadVerdict(in);
   change_rate_.Load(in);
   departure_evidence_.Load(in);
   learner_.Load(in);
@@ -85,6 +110,16 @@ void HyperParameters::Load(ByteReader& in) {
     if (!(precision > 0)) in.Fail("prior precision", "is not positive");
   }
   if (in.ok()) prior_ = prior;
+}
+
+void HyperParameters::SaveLimits(ByteWriter& out) const {
+  noise_.SaveCounts(out);
+  limits_.Save(out);
+}
+
+void HyperParameters::LoadLimits(ByteReader& in) {
+  noise_.LoadCounts(in);
+  limits_.Load(in);
 }
 
 }  // namespace codband

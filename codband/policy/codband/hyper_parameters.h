@@ -7,6 +7,7 @@
 #include "codband/policy/codband/change_rate.h"
 #include "codband/policy/codband/departure.h"
 #include "codband/policy/codband/model_pool.h"
+#include "codband/policy/codband/observation_limits.h"
 #include "codband/policy/codband/prior_learner.h"
 #include "codband/policy/codband/reward_noise.h"
 #include "codband/policy/codband/user_record.h"
@@ -28,10 +29,12 @@ class HyperParameters {
   const ChangeRate& change_rate() const { return change_rate_; }
   ChangeRate& change_rate() { return change_rate_; }
 
+  // Brings an observation of the user within bounds, in place. Every observation goes through here
+  // once, before it comes anywhere else. Returns whether it was beyond them.
+  bool LimitInfluence(UserRecord& user, std::span<double> x, double& r);
+
   // An observation is about to come to the pool. If it is time for another prior, the pool gets it.
   void Observe(ModelPool& pool, std::span<const double> x, double r);
-  // One that came after its period was closed, which is learned from alone.
-  void ObserveLate(double r) { noise_.Watch(r); }
 
   // An observation that is about to come to the user's period tells how far users depart from their
   // models. `sure`: how likely it is that the user is on the model of that period.
@@ -45,6 +48,9 @@ class HyperParameters {
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
+  // What state format 3 lacks.
+  void SaveLimits(ByteWriter& out) const;
+  void LoadLimits(ByteReader& in);
 
  private:
   struct Start {
@@ -56,6 +62,8 @@ class HyperParameters {
   bool learned_;
   Start start_;
   linalg::LinearPrior prior_;
+  bool limited_;
+  ObservationLimits limits_;
   PriorLearner learner_;
   ChangeRate change_rate_;
   RewardNoise noise_;

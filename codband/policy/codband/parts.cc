@@ -29,6 +29,8 @@ constexpr Part kParts[] = {
     {"explore", "thompson", "always", AlwaysDraw},
     {"departure", "learned", "a random effect for each user, its variance learned", true},
     {"departure", "none", "users of a model are alike", false},
+    {"outliers", "limited", "the influence of one observation and of one user is bounded", true},
+    {"outliers", "kept", "all count as they come", false},
 };
 
 }  // namespace

@@ -39,34 +39,13 @@ double Quadratic(std::span<const double> packed, std::span<const double> x) {
   return sum;
 }
 
-// The rewards and features of all models, from the sums in the pool: what is forgotten there is
-// forgotten here.
-struct Totals {
-  double observations = 0;
-  double reward_sum = 0;
-  double reward_squares = 0;
-  double feature_squares = 0;
-};
-
-Totals TotalsOf(const ModelPool& pool, std::size_t dim, bool intercept) {
-  Totals out;
-  for (std::size_t k = 0; k < pool.size(); ++k) {
-    const linalg::SufficientStats& stats = pool.model(k).posterior.stats();
-    out.observations += static_cast<double>(stats.m());
-    if (intercept) out.reward_sum += stats.c().back();
-    out.reward_squares += stats.q();
-    for (std::size_t j = 0; j < dim - (intercept ? 1 : 0); ++j)
-      out.feature_squares += stats.S()[linalg::PackedColumn(dim, j)];
-  }
-  return out;
-}
-
 }  // namespace
 
-PriorLearner::PriorLearner(std::size_t dim, bool intercept, double start_precision,
+PriorLearner::PriorLearner(std::size_t dim, bool intercept, bool bounded, double start_precision,
                            double start_deviation)
     : dim_(dim),
       intercept_(intercept),
+      bounded_(bounded),
       start_precision_(start_precision),
       start_deviation_(start_deviation),
       covariance_(linalg::PackedSize(dim)),
@@ -88,13 +67,19 @@ bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, dou
   return true;
 }
 
-void PriorLearner::Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
-  if (pool.size() > 0) {
-    Learn(pool, clicks, prior);
+void PriorLearner::Forget(const ModelPool& pool, std::uint64_t observations) {
+  if (pool.size() == 0) {
+    count_ = 0;
+    next_ = 1;
     return;
   }
-  count_ = 0;
-  next_ = 1;
+  const std::uint64_t left = std::min(count_ - 1, observations);
+  count_ -= left;
+  next_ -= left;
+}
+
+void PriorLearner::Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
+  if (pool.size() > 0) Learn(pool, clicks, prior);
 }
 
 // All that is known of the scale is one reward.
@@ -110,21 +95,21 @@ void PriorLearner::Start(std::span<const double> x, double r, linalg::LinearPrio
 
 void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
   CODBAND_DCHECK(prior.dim() == dim_);
-  const Totals totals = TotalsOf(pool, dim_, intercept_);
+  ModelEvidence evidence = Accumulate(pool, prior);
   // Nothing, or nothing but zeros, so far.
-  if (!(totals.reward_squares >= kSmallestSquare * totals.observations)) return;
-  const double reward_mean = totals.reward_sum / totals.observations;
+  if (!(evidence.reward_squares >= kSmallestSquare * evidence.observations)) return;
+  // Clicks are bounded by themselves, and their noise differs as their rates do.
+  if (bounded_ && !clicks && bounds_.Apply(models_)) evidence = Reweigh(pool, prior);
+  const double reward_mean = evidence.reward_sum / evidence.observations;
   const double scale =
-      std::max(totals.reward_squares / totals.observations - reward_mean * reward_mean,
-               1e-6 * totals.reward_squares / totals.observations);
-  const double feature_size = FeatureSize(totals.feature_squares / totals.observations);
+      std::max(evidence.reward_squares / evidence.observations - reward_mean * reward_mean,
+               1e-6 * evidence.reward_squares / evidence.observations);
+  const double feature_size = FeatureSize(evidence.feature_squares / evidence.observations);
 
-  const Evidence evidence = Accumulate(pool, prior);
   LearnMean(prior);
-  prior.noise_variance = std::max(
-      (evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
-          (totals.observations - evidence.determined[0] - evidence.determined[1] + kPriorWeight),
-      (clicks ? kLeastClickNoise : kLeastNoise) * scale);
+  prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
+                                      (evidence.degrees_of_freedom() + kPriorWeight),
+                                  (clicks ? kLeastClickNoise : kLeastNoise) * scale);
   std::ranges::fill(prior.precision, (evidence.determined[0] + kPriorWeight) /
                                          (evidence.distance[0] +
                                           kPriorWeight * kSignalShare * scale / feature_size));
@@ -134,37 +119,72 @@ void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior
   }
 }
 
-// Sums over the models, under the prior that they have; Σ I_k and Σ PΣ_k c_k/σ² go to the scratch.
-PriorLearner::Evidence PriorLearner::Accumulate(const ModelPool& pool,
-                                                const linalg::LinearPrior& prior) {
-  const std::size_t features = dim_ - (intercept_ ? 1 : 0);
-  Evidence out;
+// Under the prior that the models have; Σ I_k and Σ PΣ_k c_k/σ² go to the scratch. All that is
+// known of the models is in the sums of the pool: what is forgotten there is forgotten here.
+ModelEvidence PriorLearner::Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior) {
+  ModelEvidence all;
   std::ranges::fill(information_, 0.0);
   std::ranges::fill(weighted_, 0.0);
+  models_.assign(pool.size(), {});
   for (std::size_t k = 0; k < pool.size(); ++k) {
-    const linalg::GaussianPosterior& model = pool.model(k).posterior;
-    const linalg::SufficientStats& stats = model.stats();
-    model.factor().Invert(covariance_);
-    out.residuals += std::max(0.0, stats.q() - 2 * linalg::Dot(stats.c(), model.mean()) +
-                                       Quadratic(stats.S(), model.mean()));
+    pool.model(k).posterior.factor().Invert(covariance_);
+    AddEvidence(pool.model(k), prior, all, models_[k]);
+    AddToMean(pool.model(k).posterior.stats(), prior, 1);
+  }
+  return all;
+}
+
+void PriorLearner::AddEvidence(const PoolModel& pool_model, const linalg::LinearPrior& prior,
+                               ModelEvidence& all, ModelEvidence& alone) {
+  const std::size_t features = dim_ - (intercept_ ? 1 : 0);
+  const linalg::GaussianPosterior& model = pool_model.posterior;
+  const linalg::SufficientStats& stats = model.stats();
+  const double residuals = std::max(0.0, stats.q() - 2 * linalg::Dot(stats.c(), model.mean()) +
+                                             Quadratic(stats.S(), model.mean()));
+  for (ModelEvidence* out : {&all, &alone}) {
+    out->observations += static_cast<double>(stats.m());
+    if (intercept_) out->reward_sum += stats.c().back();
+    out->reward_squares += stats.q();
+    out->residuals += residuals;
+    out->periods += static_cast<double>(pool_model.periods);
     for (std::size_t j = 0; j < dim_; ++j) {
       const std::size_t part = j < features ? 0 : 1;
-      const double deviation = model.mean()[j] - prior.mean[j];
       const std::size_t column = linalg::PackedColumn(dim_, j);
-      out.determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
-      out.distance[part] += deviation * deviation;
-      information_[column] += prior.precision[j];
-      for (std::size_t i = j; i < dim_; ++i) {
-        const double covariance = covariance_[column + i - j];
-        information_[column + i - j] -= prior.precision[j] * covariance * prior.precision[i];
-        weighted_[i] += prior.precision[i] * covariance * stats.c()[j] / prior.noise_variance;
-        if (i != j) {
-          weighted_[j] += prior.precision[j] * covariance * stats.c()[i] / prior.noise_variance;
-        }
+      const double deviation = model.mean()[j] - prior.mean[j];
+      if (part == 0) out->feature_squares += stats.S()[column];
+      out->determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
+      out->distance[part] += deviation * deviation;
+    }
+  }
+}
+
+// Adds a model whose covariance is in the scratch.
+void PriorLearner::AddToMean(const linalg::SufficientStats& stats, const linalg::LinearPrior& prior,
+                             double weight) {
+  for (std::size_t j = 0; j < dim_; ++j) {
+    const std::size_t column = linalg::PackedColumn(dim_, j);
+    information_[column] += weight * prior.precision[j];
+    for (std::size_t i = j; i < dim_; ++i) {
+      const double covariance = weight * covariance_[column + i - j];
+      information_[column + i - j] -= prior.precision[j] * covariance * prior.precision[i];
+      weighted_[i] += prior.precision[i] * covariance * stats.c()[j] / prior.noise_variance;
+      if (i != j) {
+        weighted_[j] += prior.precision[j] * covariance * stats.c()[i] / prior.noise_variance;
       }
     }
   }
-  return out;
+}
+
+ModelEvidence PriorLearner::Reweigh(const ModelPool& pool, const linalg::LinearPrior& prior) {
+  ModelEvidence all;
+  std::ranges::fill(information_, 0.0);
+  std::ranges::fill(weighted_, 0.0);
+  for (std::size_t k = 0; k < pool.size(); ++k) {
+    all.Add(models_[k]);
+    pool.model(k).posterior.factor().Invert(covariance_);
+    AddToMean(pool.model(k).posterior.stats(), prior, models_[k].weight);
+  }
+  return all;
 }
 
 // The common mean, itself shrunk to 0 as if by one more model there; its intercept hardly at all.

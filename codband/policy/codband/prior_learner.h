@@ -7,6 +7,7 @@
 #include "codband/base/bytes.h"
 #include "codband/linalg/cholesky.h"
 #include "codband/linalg/linear_prior.h"
+#include "codband/policy/codband/model_evidence.h"
 #include "codband/policy/codband/model_pool.h"
 
 namespace codband {
@@ -23,13 +24,16 @@ namespace codband {
 // Each has a weak prior worth four observations, taken from the rewards' own variance and the
 // features' own size, so that no unit has to be given: a quarter of the variance is noise.
 //
+// With `bounded`, models far beyond all others count as if they were less far (model_evidence.h).
+//
 // The prior is learned anew at growing intervals, so that the cost, O(K d³) each time, stays small
 // beside that of the observations in between. Not thread-safe.
 class PriorLearner {
  public:
   // `start_precision` and `start_deviation` are initial values; 0 takes them from the first reward.
   // The last of the `dim` features is an intercept if `intercept`.
-  PriorLearner(std::size_t dim, bool intercept, double start_precision, double start_deviation);
+  PriorLearner(std::size_t dim, bool intercept, bool bounded, double start_precision,
+               double start_deviation);
 
   // An observation is about to come to the pool. Returns whether it was time to learn the prior
   // anew: then `prior`, which the models of the pool have, has changed, and the pool is to follow.
@@ -37,7 +41,9 @@ class PriorLearner {
   bool Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
                linalg::LinearPrior& prior);
 
-  // The same out of turn, because users have left the pool. If nobody is left it starts over.
+  // A user with so many observations has left the pool. If nobody is left it starts over.
+  void Forget(const ModelPool& pool, std::uint64_t observations);
+  // Learns out of turn. Precondition: `prior` is that of the models.
   void Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
   void Save(ByteWriter& out) const;
@@ -47,21 +53,25 @@ class PriorLearner {
   void Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const;
   void Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
-  // Sums over the models; of the features first, of the intercept second.
-  struct Evidence {
-    double residuals = 0;       // squared
-    double determined[2] = {};  // γ
-    double distance[2] = {};    // |μ - m|²
-  };
-  Evidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);
+  // The sums over all models; `models_` has each alone.
+  ModelEvidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);
+  void AddEvidence(const PoolModel& model, const linalg::LinearPrior& prior, ModelEvidence& all,
+                   ModelEvidence& alone);
+  void AddToMean(const linalg::SufficientStats& stats, const linalg::LinearPrior& prior,
+                 double weight);
+  // The same sums once more, of `models_` as they are now.
+  ModelEvidence Reweigh(const ModelPool& pool, const linalg::LinearPrior& prior);
   void LearnMean(linalg::LinearPrior& prior);
 
   std::size_t dim_;
   bool intercept_;
+  bool bounded_;
   double start_precision_;
   double start_deviation_;
   std::uint64_t count_ = 0;
   std::uint64_t next_ = 1;
+  std::vector<ModelEvidence> models_;  // scratch
+  EvidenceBounds bounds_;
   // Scratch: a covariance, Σ I_k, both packed, the factor of the latter, and a vector.
   std::vector<double> covariance_;
   std::vector<double> information_;

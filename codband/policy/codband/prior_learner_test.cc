@@ -57,7 +57,7 @@ struct World {
     linalg::LinearPrior prior =
         linalg::LinearPrior::Isotropic(dim(), start_precision, start_deviation * start_deviation);
     ModelPool pool = Pool(prior);
-    PriorLearner learner(dim(), intercept, 0, 0);
+    PriorLearner learner(dim(), intercept, false, 0, 0);
     for (int i = 0; i < rounds; ++i) {
       learner.Relearn(pool, false, prior);
       pool.SetPrior(prior);
@@ -112,7 +112,7 @@ TEST(PriorLearnerTest, WhereItStartsDoesNotMatter) {
 linalg::LinearPrior LearnedOnline(const World& world, int* learned = nullptr) {
   linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(world.dim(), 1, 1);
   ModelPool pool(prior);
-  PriorLearner learner(world.dim(), world.intercept, 0, 0);
+  PriorLearner learner(world.dim(), world.intercept, false, 0, 0);
   world.ForEach([&](std::size_t k, std::span<const double> x, double r) {
     if (learner.Observe(pool, x, r, false, prior)) {
       pool.SetPrior(prior);
@@ -154,14 +154,14 @@ TEST(PriorLearnerTest, FirstRewardGivesTheScale) {
   linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(3, 1, 1);
   const ModelPool pool(prior);
   const std::vector<double> x = {3, 4, 1};
-  PriorLearner from_reward(3, true, 0, 0);
+  PriorLearner from_reward(3, true, false, 0, 0);
   EXPECT_TRUE(from_reward.Observe(pool, x, -2, false, prior));
   // A quarter of r² = 4 is noise; |x|² = 25 without the intercept.
   EXPECT_NEAR(prior.noise_variance, 1, 1e-12);
   EXPECT_NEAR(prior.precision[0], 25 / 3.0, 1e-12);
   EXPECT_EQ(prior.precision[1], prior.precision[0]);
   EXPECT_NEAR(prior.precision[2], 1 / 0.4, 1e-12);
-  PriorLearner given(3, true, 7, 0.5);
+  PriorLearner given(3, true, false, 7, 0.5);
   EXPECT_TRUE(given.Observe(pool, x, -2, false, prior));
   EXPECT_EQ(prior.noise_variance, 0.25);
   EXPECT_EQ(prior.precision[0], 7);
@@ -186,7 +186,7 @@ TEST(PriorLearnerTest, RewardsOrFeaturesOfNothingButZerosDoNoHarm) {
         if (intercept) x.back() = 1;
         linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(3, 1, 1);
         ModelPool pool(prior);
-        PriorLearner learner(3, intercept, 0, 0);
+        PriorLearner learner(3, intercept, false, 0, 0);
         for (int i = 0; i < 300; ++i) {
           if (learner.Observe(pool, x, reward, false, prior)) pool.SetPrior(prior);
           ExpectUsable(prior);
@@ -204,11 +204,11 @@ TEST(PriorLearnerTest, RewardsOrFeaturesOfNothingButZerosDoNoHarm) {
 TEST(PriorLearnerTest, EmptiedPoolStartsOver) {
   linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(2, 1, 1);
   const ModelPool pool(prior);
-  PriorLearner learner(2, false, 0, 0);
+  PriorLearner learner(2, false, false, 0, 0);
   const std::vector<double> x = {1, 0};
   EXPECT_TRUE(learner.Observe(pool, x, 1, false, prior));
   EXPECT_FALSE(learner.Observe(pool, x, 1, false, prior));
-  learner.Relearn(pool, false, prior);
+  learner.Forget(pool, 2);
   EXPECT_TRUE(learner.Observe(pool, x, 10, false, prior));
   EXPECT_NEAR(prior.noise_variance, 25, 1e-12);
 }
@@ -216,13 +216,13 @@ TEST(PriorLearnerTest, EmptiedPoolStartsOver) {
 TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
   linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(2, 1, 1);
   const ModelPool pool(prior);
-  PriorLearner learner(2, false, 0, 0);
+  PriorLearner learner(2, false, false, 0, 0);
   const std::vector<double> x = {1, 0};
   for (int i = 0; i < 5; ++i) learner.Observe(pool, x, 1, false, prior);
   ByteWriter out;
   learner.Save(out);
   ByteReader in(out.bytes());
-  PriorLearner restored(2, false, 0, 0);
+  PriorLearner restored(2, false, false, 0, 0);
   restored.Load(in);
   in.ExpectEnd();
   ASSERT_TRUE(in.ok());

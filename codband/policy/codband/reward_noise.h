@@ -2,27 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
+
+#include "codband/base/bytes.h"
 
 namespace codband {
 
-// The noise model by which models are told apart. Rewards that have been nothing but 0 and 1 so far
-// are clicks, that is Bernoulli: the expected reward is then the chance of a 1, and an unlikely
-// click is as surprising as its chance says, where a Gaussian would call it impossible. All other
-// rewards are Gaussian.
+// The noise model by which models are told apart. Rewards that have been nothing but 0 and 1 so
+// far, or hardly anything else, are clicks, that is Bernoulli: the expected reward is then the
+// chance of a 1, and an unlikely click is as surprising as its chance says, where a Gaussian would
+// call it impossible. All other rewards are Gaussian.
 class RewardNoise {
  public:
   bool clicks() const { return clicks_; }
-  void set_clicks(bool clicks) { clicks_ = clicks; }
 
-  void Watch(double r) { clicks_ = clicks_ && (r == 0 || r == 1); }
+  // Returns whether the reward is neither 0 nor 1.
+  bool Watch(double r) {
+    const bool other = r != 0 && r != 1;
+    ones_ += r == 1 ? 1 : 0;
+    others_ += other ? 1 : 0;
+    Judge();
+    return other;
+  }
+  // Rewards that are no longer there.
+  void Forget(std::uint64_t others) {
+    others_ -= std::min(others, others_);
+    Judge();
+  }
+  // Every reward counts, so that a single one ends it: outliers=kept.
+  void BeStrict() { strict_ = true; }
 
   // ln p(r) where r is expected to be `mean`, with that variance (noise included).
   double LogDensity(double r, double mean, double variance) const {
     if (clicks_) {
       // A linear model is no probability: never quite sure.
       const double chance = std::clamp(mean, kLeastChance, 1 - kLeastChance);
-      return std::log(r == 1 ? chance : 1 - chance);
+      return std::log(r > 0.5 ? chance : 1 - chance);
     }
     const double residual = r - mean;
     return -0.5 * (residual * residual / variance + std::log(2 * std::numbers::pi * variance));
@@ -37,11 +53,35 @@ class RewardNoise {
     return std::min(1.0, -2 * p * std::log(p) / (1 - p));
   }
 
+  // Before the counts were saved, the verdict was.
+  void SaveVerdict(ByteWriter& out) const { out.U8(clicks_ ? 1 : 0); }
+  void LoadVerdict(ByteReader& in) {
+    clicks_ = in.U8("clicks") != 0;
+    ones_ = 0;
+    others_ = clicks_ ? 0 : kForGood;
+  }
+  void SaveCounts(ByteWriter& out) const {
+    out.U64(ones_);
+    out.U64(others_);
+  }
+  void LoadCounts(ByteReader& in) {
+    ones_ = in.U64("rewards of 1");
+    others_ = in.U64("rewards other than 0 and 1");
+    Judge();
+  }
+
  private:
   static constexpr double kLeastChance = 0.02;
   static constexpr double kRarest = 1e-3;
+  static constexpr std::uint64_t kHardlyAny = 50;  // ones for each other reward
+  static constexpr std::uint64_t kForGood = std::uint64_t{1} << 40;
+
+  void Judge() { clicks_ = others_ == 0 || (!strict_ && others_ <= ones_ / kHardlyAny); }
 
   bool clicks_ = true;
+  bool strict_ = false;
+  std::uint64_t ones_ = 0;
+  std::uint64_t others_ = 0;
 };
 
 }  // namespace codband

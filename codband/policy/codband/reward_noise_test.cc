@@ -18,7 +18,7 @@ TEST(RewardNoiseTest, NothingButZerosAndOnesAreClicks) {
 
 TEST(RewardNoiseTest, GaussianIsTheNormalDensity) {
   RewardNoise noise;
-  noise.set_clicks(false);
+  noise.Watch(0.5);
   // ln N(2 | 1, 4) = -½ (1/4 + ln 8π).
   EXPECT_NEAR(noise.LogDensity(2, 1, 4), -0.5 * (0.25 + std::log(8 * std::numbers::pi)), 1e-15);
   double mass = 0;

@@ -6,6 +6,12 @@
 
 namespace codband {
 
+std::uint64_t UserRecord::observations() const {
+  std::uint64_t sum = current.data.m();
+  for (const PastPeriods::Entry& entry : past.entries()) sum += entry.data.m();
+  return sum;
+}
+
 std::string UserRecord::Fault() const {
   const std::uint64_t m = current.data.m();
   if (has_period() == (m == 0)) return fmt::format("the current period has {} observations", m);
@@ -30,7 +36,8 @@ void UserRecord::Save(ByteWriter& out) const {
   past.Save(out);
   detector->Save(out);
   departure_evidence.Save(out);
-  out.U64(next_review);
+  out.U32(next_review);
+  out.U32(other_rewards);
 }
 
 void UserRecord::Load(ByteReader& in) {
@@ -39,7 +46,8 @@ void UserRecord::Load(ByteReader& in) {
   past.Load(in, current.data.dim());
   detector->Load(in);
   departure_evidence.Load(in);
-  next_review = in.U64("next review");
+  next_review = in.U32("next review");
+  other_rewards = in.U32("rewards other than 0 and 1");
 }
 
 }  // namespace codband

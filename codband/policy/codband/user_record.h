@@ -18,9 +18,12 @@ struct UserRecord {
   std::unique_ptr<DetectorState> detector;
   DepartureEvidence departure_evidence = {};
   // The length of the period at which it is scored as a whole again; 0: at every observation.
-  std::uint64_t next_review = 0;
+  std::uint32_t next_review = 0;
+  std::uint32_t other_rewards = 0;  // than 0 and 1, see RewardNoise
 
   bool has_period() const { return current.model != kNoModel; }
+  // Those that are remembered.
+  std::uint64_t observations() const;
 
   // What does not fit together; empty if all does.
   std::string Fault() const;

@@ -46,7 +46,8 @@ void ReadPast(ByteReader& in, std::size_t dim) {
 
 void ReadEnd(ByteReader& in, bool reviewed) {
   DepartureEvidence().Load(in);
-  EXPECT_EQ(in.U64("next review") > 0, reviewed);
+  EXPECT_EQ(in.U32("next review") > 0, reviewed);
+  EXPECT_EQ(in.U32("other rewards"), 30U);
   in.ExpectEnd();
   EXPECT_TRUE(in.ok()) << in.status().ToString();
 }
