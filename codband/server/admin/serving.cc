@@ -94,14 +94,14 @@ std::string Serving::Greeting() const {
                   config_.server.api_key.empty() ? "" : ", API key required");
   if (demo_ == nullptr) return text;
   const std::string& user = demo_->world().user(0);
-  fmt::format_to(
-      std::back_inserter(text),
-      "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
-      "  curl -s '{}/v1/rank?explain=true' -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
-      "  curl -s {}/v1/events/EVENT_ID/reward -d '{{\"value\": 1}}'  # EVENT_ID of the reply "
-      "above\n"
-      "  curl -s {}/v1/users/{}\n\n",
-      demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, url_, user);
+  fmt::format_to(std::back_inserter(text),
+                 "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
+                 "  curl -s '{}/v1/rank?explain=true' -H 'Content-Type: application/json' \\\n"
+                 "    -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
+                 "  curl -s {}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n"
+                 "    -d '{{\"value\": 1}}'  # EVENT_ID of the reply above\n"
+                 "  curl -s {}/v1/users/{}\n\n",
+                 demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, url_, user);
   return text;
 }
 

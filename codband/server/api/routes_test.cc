@@ -93,6 +93,8 @@ TEST(OpenApiTest, DescribesTheRoutesOfTheTableAndNoOthers) {
     EXPECT_EQ(operation.contains("requestBody"), route.body != BodyKind::kNone) << route.operation;
     EXPECT_EQ(operation.at("responses").contains("413"), route.body != BodyKind::kNone)
         << route.operation;
+    EXPECT_EQ(operation.at("responses").contains("415"), route.body != BodyKind::kNone)
+        << route.operation;
     if (route.body == BodyKind::kStreamed) {
       EXPECT_TRUE(operation["requestBody"]["content"].contains("application/x-ndjson"));
     }

@@ -9,6 +9,7 @@
 
 #include "codband/base/check.h"
 #include "codband/policy/registry.h"
+#include "codband/server/config/http_keys.h"
 #include "codband/server/config/listen_address.h"
 
 namespace codband::server {
@@ -402,7 +403,8 @@ std::string ConfigKey::AllowedText() const {
 const std::vector<ConfigKey>& ConfigKeys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
-    for (auto part : {ServerKeys(), LearningKeys(), ResourceKeys(), DecisionLogKeys()}) {
+    for (auto part :
+         {ServerKeys(), HttpKeys(), LearningKeys(), ResourceKeys(), DecisionLogKeys()}) {
       std::ranges::move(part, std::back_inserter(all));
     }
     return all;

@@ -60,6 +60,9 @@ max_body_bytes = 2048
 max_import_bytes = 4096
 request_timeout_seconds = 1.5
 idle_timeout_seconds = 2
+[http]
+allowed_hosts = "rec.example.org,  *.intern "
+allowed_origins = "https://shop.example.org"
 [policy]
 spec = "linucb:alpha=0.3"
 mode = "apprentice"
@@ -110,6 +113,8 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.server.max_stream_bytes, 4096U);
   EXPECT_EQ(config.server.request_timeout_ms, 1500);
   EXPECT_EQ(config.server.idle_timeout_ms, 2000);
+  EXPECT_EQ(config.server.allowed_hosts, (std::vector<std::string>{"rec.example.org", "*.intern"}));
+  EXPECT_EQ(config.server.allowed_origins, std::vector<std::string>{"https://shop.example.org"});
   EXPECT_EQ(config.engine.policy, "linucb:alpha=0.3");
   EXPECT_EQ(config.engine.mode, engine::Mode::kApprentice);
   EXPECT_EQ(config.api.mode, "apprentice");
@@ -243,6 +248,15 @@ TEST_F(ConfigTest, WrongTypesAreNamed) {
             "CODBAND_SERVER_THREADS)");
 }
 
+TEST_F(ConfigTest, HostsAndOriginsAreCheckedAtOnce) {
+  EXPECT_EQ(FileError("[http]\nallowed_hosts = \"a, b:80\"\n"),
+            "http.allowed_hosts is the string 'a, b:80': 'b:80' is not the name of a host, without "
+            "a port (config.toml line 2)");
+  EXPECT_EQ(FileError("[http]\nallowed_origins = \"*\"\n"),
+            "http.allowed_origins is the string '*': '*' is not an origin, such as "
+            "https://example.org, without a path (config.toml line 2)");
+}
+
 TEST_F(ConfigTest, PoliciesAreCheckedAtOnce) {
   EXPECT_EQ(
       FileError("[policy]\nspec = \"nosuch\"\n")
@@ -264,7 +278,7 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
             "section [rewrads] is unknown (config.toml line 1); did you mean [rewards]?");
   EXPECT_EQ(FileError("listen = \"x\"\n"),
             "listen is unknown (config.toml line 1); did you mean server.listen?");
-  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [policy], [features]"),
+  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [http], [policy]"),
             std::string::npos);
   EXPECT_EQ(Error({.environment = {"CODBAND_SERVER_LISTN=x"}}),
             "environment variable CODBAND_SERVER_LISTN is unknown; did you mean "

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "codband/base/status.h"
 
@@ -23,6 +24,9 @@ struct ServerOptions {
   std::int64_t request_timeout_ms = 10'000;  // from the first byte of a request to its last
   std::int64_t idle_timeout_ms = 60'000;     // between requests
   std::string api_key = {};                  // empty: no key is required
+  // Names of this server, and sites whose pages may use it: see RequestGuard.
+  std::vector<std::string> allowed_hosts = {};
+  std::vector<std::string> allowed_origins = {};
 };
 
 // An HTTP/1.1 server on threads of its own. It reads requests and writes replies; what they mean is
