@@ -146,7 +146,7 @@ TEST_F(ServeCliTest, PrintedConfigurationIsReadBack) {
 
 TEST_F(ServeCliTest, EnvironmentCountsAndTheKeyIsNotPrinted) {
   setenv("CODBAND_SERVER_THREADS", "3", 1);
-  setenv("CODBAND_API_KEY", "very-secret", 1);
+  setenv("CODBAND_API_KEY", "very-secret-and-long", 1);
   const Outcome outcome = Run("serve --print-config");
   setenv("CODBAND_SERVER_THREDS", "3", 1);
   const Outcome unknown = Run("serve --print-config");
@@ -294,6 +294,81 @@ TEST_F(ServeCliTest, BackupRestoreExportAndDoctorAgree) {
   EXPECT_EQ(Exported(Path("live")), while_running);  // the backup is as it was
 }
 
+// Every file and directory below the path, and the path, that others have rights to.
+std::string OpenToOthers(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
+  std::string found;
+  const auto look = [&](const fs::path& file) {
+    if ((fs::symlink_status(file).permissions() & kOthers) != fs::perms::none) {
+      found += file.string() + "\n";
+    }
+  };
+  look(path);
+  for (const auto& entry : fs::recursive_directory_iterator(path)) look(entry.path());
+  return found;
+}
+
+TEST_F(ServeCliTest, DataLogsAndBackupsAreForTheirOwnerAlone) {
+  const std::string log = "--set decision_log.directory=" + Path("decisions");
+  {
+    Serving server(Path("log"), Arguments(log));
+    Use(server);
+    const server::HttpReply backup =
+        server.Send({.method = "POST", .target = "/v1/backup", .body = R"({"name":"monday"})"});
+    EXPECT_EQ(backup.status, 201U) << backup.body;
+    EXPECT_EQ(Run("backup --data " + Path("data") + " --out " + Path("live")).exit_code, 0);
+    EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+    EXPECT_EQ(server.output().find("rights"), std::string::npos) << server.output();
+  }
+  EXPECT_EQ(Run("backup --data " + Path("data") + " --out " + Path("deep/stopped")).exit_code, 0);
+  EXPECT_EQ(Run("restore --from " + Path("live") + " --data " + Path("restored")).exit_code, 0);
+  EXPECT_EQ(Run("doctor --data " + Path("data/backups/monday")).exit_code, 0);
+  for (const char* name : {"data", "decisions", "live", "deep", "restored"}) {
+    EXPECT_EQ(OpenToOthers(Path(name)), "") << name;
+  }
+  // What an older version has left open is closed, and the operator told.
+  ASSERT_EQ(std::system(("chmod -R go+rX " + Path("data") + " " + Path("decisions")).c_str()), 0);
+  Serving server(Path("log"), Arguments(log));
+  server.url();
+  ASSERT_TRUE(server.WaitFor(Path("decisions") + " was open to other users")) << server.output();
+  EXPECT_TRUE(server.WaitFor(Path("data") + " was open to other users"));
+  EXPECT_EQ(OpenToOthers(Path("data/rocksdb")) + OpenToOthers(Path("decisions")), "");
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+}
+
+TEST_F(ServeCliTest, BackupsOfTheServerStayBelowTheirRoot) {
+  Serving server(Path("log"), Arguments("--set backup.root=" + Path("backups")));
+  const auto backup = [&](const std::string& name) {
+    return server.Send(
+        {.method = "POST", .target = "/v1/backup", .body = Json{{"name", name}}.dump()});
+  };
+  EXPECT_EQ(backup("monday").status, 201U);
+  EXPECT_EQ(backup("monday").status, 409U);
+  for (const std::string& name :
+       {Path("evil"), std::string("../evil"), std::string("/dev/shm/evil"), std::string("..")}) {
+    EXPECT_EQ(backup(name).status, 400U) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("evil")));
+  EXPECT_FALSE(std::filesystem::exists("/dev/shm/evil"));
+  // The command of the operator takes any path, and leaves nothing behind among the backups.
+  EXPECT_EQ(Run("backup --data " + Path("data") + " --out " + Path("copy/")).exit_code, 0);
+  EXPECT_EQ(Run("doctor --data " + Path("copy")).exit_code, 0);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Path("backups")), {}), 1);
+}
+
+TEST_F(ServeCliTest, ADirectoryInUseIsNotRestoredFrom) {
+  Serving server(Path("log"), Arguments());
+  Use(server);
+  const std::string restore = "restore --from " + Path("data") + " --data " + Path("to");
+  const Outcome live = Run(restore);
+  EXPECT_EQ(live.exit_code, 1) << live.err;
+  EXPECT_NE(live.err.find("is in use by another process"), std::string::npos) << live.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("to")));
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  EXPECT_EQ(Run(restore).exit_code, 0);
+}
+
 TEST_F(ServeCliTest, ExportToAFileIsTheSameText) {
   {
     Serving server(Path("log"), Arguments());
@@ -307,13 +382,13 @@ TEST_F(ServeCliTest, ExportToAFileIsTheSameText) {
 }
 
 TEST_F(ServeCliTest, BackupOfAServerWithAKeyNeedsTheKey) {
-  Serving server(Path("log"), Arguments(), "CODBAND_API_KEY=sesame");
+  Serving server(Path("log"), Arguments(), "CODBAND_API_KEY=sesame-sesame-sesame");
   server.url();
   const std::string backup = "backup --data " + Path("data") + " --out " + Path("copy");
   const Outcome without = Run(backup);
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_NE(without.err.find("CODBAND_API_KEY"), std::string::npos) << without.err;
-  setenv("CODBAND_API_KEY", "sesame", 1);
+  setenv("CODBAND_API_KEY", "sesame-sesame-sesame", 1);
   const Outcome with = Run(backup);
   unsetenv("CODBAND_API_KEY");
   EXPECT_EQ(with.exit_code, 0) << with.err;

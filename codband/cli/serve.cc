@@ -1,5 +1,6 @@
 // codband serve: the recommender as an HTTP service.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -101,6 +102,9 @@ Status Serve(const server::ServeConfig& config, const ServeFlags& flags) {
   while (!serving.warm() && !stop) stop = signals->Wait(20);
   fmt::print("{}Stop it with Ctrl-C or: kill {}\n", serving.Greeting(), getpid());
   std::fflush(stdout);
+  for (const std::string& note : serving.notes()) {
+    fmt::print(stderr, "codband serve: {}\n", note);
+  }
 
   const auto report_log = [&serving] {
     if (const auto news = serving.DecisionLogNews()) {
@@ -126,6 +130,7 @@ Status RunServe(const ServeFlags& flags) {
     return {};
   }
   CODBAND_RETURN_IF_ERROR(server::CheckExposure(config.value()));
+  ::umask(S_IRWXG | S_IRWXO);  // RocksDB's files too are for their owner alone
   if (config.value().data.empty() && flags.demo) config.value().data = server::DemoDirectory();
   if (config.value().data.empty()) {
     return Status::InvalidArgument(

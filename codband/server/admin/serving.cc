@@ -29,7 +29,8 @@ Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
   CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
   CODBAND_RETURN_IF_ERROR(serving->OpenEngine());
   CODBAND_RETURN_IF_ERROR(serving->Listen(options.any_port));
-  CODBAND_RETURN_IF_ERROR(WriteServerNote(config.data, {.url = serving->url_, .pid = getpid()}));
+  CODBAND_RETURN_IF_ERROR(WriteServerNote(
+      config.data, {.url = serving->url_, .pid = getpid(), .backups = BackupRoot(config)}));
   if (options.demo) {
     auto demo = Demo::Start(*serving->engine_, {.seed = config.engine.seed});
     if (!demo.ok()) return demo.status();
@@ -38,8 +39,24 @@ Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
   return serving;
 }
 
+void Serving::CloseToOthers(const std::filesystem::path& path, Reach reach) {
+  const auto changed = MakePrivate(path, reach);
+  if (!changed.ok()) {
+    notes_.push_back(fmt::format("{}; other users of this machine may have access to it",
+                                 changed.status().message()));
+  } else if (changed.value() > 0) {
+    notes_.push_back(fmt::format(
+        "{} was open to other users of this machine: took the rights of group and others away "
+        "from {} {}",
+        path.string(), changed.value(),
+        changed.value() == 1 ? "file or directory" : "files and directories"));
+  }
+}
+
 Status Serving::OpenDecisionLog() {
   if (config_.decision_log.directory.empty()) return {};
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(config_.decision_log.directory));
+  CloseToOthers(config_.decision_log.directory, Reach::kTree);
   auto log = DecisionLog::Open(config_.decision_log);
   if (!log.ok()) return log.status();
   log_ = std::move(log).value();
@@ -47,7 +64,10 @@ Status Serving::OpenDecisionLog() {
 }
 
 Status Serving::OpenEngine() {
-  CODBAND_RETURN_IF_ERROR(EnsureDirectory(config_.data));
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(config_.data));
+  CloseToOthers(config_.data, Reach::kOne);
+  CloseToOthers(config_.data / "rocksdb", Reach::kTree);
+  CloseToOthers(BackupRoot(config_), Reach::kOne);
   auto store = OpenDataStore(config_.data, config_.store);
   if (!store.ok()) return store.status();
   std::function<void(const engine::FinishedDecision&)> on_finished;
@@ -69,7 +89,9 @@ Status Serving::OpenEngine() {
 }
 
 Status Serving::Listen(bool any_port) {
-  const ApiOptions api{.mode = config_.api.mode, .decision_log = log_.get()};
+  const ApiOptions api{.mode = config_.api.mode,
+                       .decision_log = log_.get(),
+                       .backup_root = BackupRoot(config_)};
   ServerOptions options = config_.server;
   auto server = StartServer(*engine_, options, api);
   if (!server.ok() && server.status().code() == StatusCode::kUnavailable && any_port) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "codband/base/file.h"
 #include "codband/base/status.h"
 #include "codband/engine/engine.h"
 #include "codband/server/admin/demo.h"
@@ -37,6 +39,8 @@ class Serving {
   bool warm() const { return demo_ == nullptr || demo_->warm(); }
   // What is served where, and for a demo what to try, for people.
   std::string Greeting() const;
+  // What was found and mended at the start: sentences for the operator.
+  const std::vector<std::string>& notes() const { return notes_; }
   // A sentence when the decision log begins to fail or works again; none if nothing has changed.
   std::optional<std::string> DecisionLogNews();
 
@@ -46,6 +50,9 @@ class Serving {
 
  private:
   explicit Serving(const ServeConfig& config) : config_(config) {}
+  // Takes the rights of others away from what may have been made by an older version, or by hand;
+  // notes it if there were any.
+  void CloseToOthers(const std::filesystem::path& path, Reach reach);
   Status OpenDecisionLog();
   Status OpenEngine();
   Status Listen(bool any_port);
@@ -56,6 +63,7 @@ class Serving {
   std::unique_ptr<Server> server_;
   std::unique_ptr<Demo> demo_;  // may be null
   std::string url_;
+  std::vector<std::string> notes_;
   bool log_fails_ = false;
 };
 

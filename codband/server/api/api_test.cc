@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -194,10 +195,54 @@ TEST_F(ApiTest, Changes) {
 }
 
 TEST_F(ApiTest, Backups) {
-  const TestReply reply = Request("POST", "/v1/backup", R"({"directory":"/b"})");
+  const TestReply reply = Request("POST", "/v1/backup", R"({"name":"monday"})");
   EXPECT_EQ(reply.status, 201);
-  EXPECT_EQ(reply.body, R"({"directory":"/b"})");
-  EXPECT_EQ(Request("POST", "/v1/backup", R"({"directory":"/taken"})").status, 400);
+  EXPECT_EQ(reply.body, R"({"name":"monday"})");
+  EXPECT_TRUE(std::filesystem::is_directory(backup_root() / "monday"));
+  const TestReply again = Request("POST", "/v1/backup", R"({"name":"monday"})");
+  EXPECT_EQ(again.status, 409);
+  EXPECT_EQ(again.Error("code"), "Conflict");
+  EXPECT_EQ(again.Error("field"), "name");
+  EXPECT_EQ(again.body.find(backup_root().string()), std::string::npos) << again.body;
+}
+
+// A client chooses a name, never a place: the server's user may write to many.
+TEST_F(ApiTest, BackupsCannotLeaveTheirDirectory) {
+  const std::filesystem::path outside = backup_root().parent_path() / "outside";
+  for (const std::string& name :
+       {std::string("/tmp/evil"), outside.string(), std::string("../outside"), std::string(".."),
+        std::string("."), std::string(".hidden"), std::string("a/b"), std::string("a\\\\b"),
+        std::string("a b"), std::string("a\\u0000b"), std::string("caf\xc3\xa9"),
+        std::string("x.partial"), std::string(101, 'a'), std::string()}) {
+    const TestReply reply = Request("POST", "/v1/backup", "{\"name\":\"" + name + "\"}");
+    EXPECT_EQ(reply.status, 400) << name << reply.body;
+    EXPECT_EQ(reply.Error("field"), "name") << name;
+  }
+  EXPECT_EQ(Request("POST", "/v1/backup", "{\"directory\":\"" + outside.string() + "\"}").status,
+            400);
+  EXPECT_EQ(engine_.calls(), 0U);
+  EXPECT_EQ(Request("POST", "/v1/backup", "{\"name\":\"" + std::string(100, 'a') + "\"}").status,
+            201);
+}
+
+TEST_F(ApiTest, FaultsOfTheServerAreToldWithoutItsPaths) {
+  const TestReply broken = Request("POST", "/v1/backup", R"({"name":"broken"})");
+  EXPECT_EQ(broken.status, 503);
+  EXPECT_EQ(broken.Error("message"), "cannot write to <path>: Input/output error");
+  engine_.set_last_error("cannot write to /var/lib/codband/rocksdb: IO error");
+  EXPECT_EQ(Request("GET", "/v1/health/ready").Error("message"),
+            "cannot write to <path>: IO error");
+}
+
+TEST_F(ApiTest, LinksInTheBackupDirectoryAreNotFollowed) {
+  const std::filesystem::path outside = backup_root().parent_path() / "outside";
+  std::filesystem::create_directories(backup_root());
+  std::filesystem::create_directories(outside);
+  std::filesystem::create_directory_symlink(outside / "dangling", backup_root() / "link");
+  std::filesystem::create_directory_symlink(outside, backup_root() / "other.partial");
+  EXPECT_EQ(Request("POST", "/v1/backup", R"({"name":"link"})").status, 409);
+  EXPECT_EQ(Request("POST", "/v1/backup", R"({"name":"other"})").status, 201);
+  EXPECT_TRUE(std::filesystem::is_empty(outside));
 }
 
 TEST_F(ApiTest, ReadinessIsThatOfTheStore) {

@@ -339,6 +339,12 @@ std::string PrintServeConfig(const ServeConfig& config) {
   return text;
 }
 
+std::filesystem::path BackupRoot(const ServeConfig& config) {
+  std::error_code error;
+  return std::filesystem::absolute(
+      config.backup_root.empty() ? config.data / "backups" : config.backup_root, error);
+}
+
 Status CheckExposure(const ServeConfig& config) {
   if (IsLoopback(config.server.host) || !config.server.api_key.empty() || config.insecure)
     return {};

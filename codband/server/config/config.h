@@ -25,6 +25,7 @@ struct ServeConfig {
   DecisionLogOptions decision_log;
   std::filesystem::path api_key_file;  // the file that server.api_key was read from, if any
   bool insecure = false;               // serve other machines without an API key
+  std::filesystem::path backup_root;   // empty: "backups" in the data directory
 };
 
 // One setting of the command line: its flag, what it sets, and the value.
@@ -56,6 +57,9 @@ Result<ServeConfig> ReadServeConfig(const ConfigSources& sources);
 // A complete TOML file: every setting, with a comment on its meaning, allowed values and default.
 // Reading it gives the same configuration. It never contains the API key.
 std::string PrintServeConfig(const ServeConfig& config);
+
+// Where POST /v1/backup writes, an absolute path.
+std::filesystem::path BackupRoot(const ServeConfig& config);
 
 // kInvalidArgument if other machines could use the server without an API key, unless `insecure`.
 Status CheckExposure(const ServeConfig& config);

@@ -403,8 +403,8 @@ std::string ConfigKey::AllowedText() const {
 const std::vector<ConfigKey>& ConfigKeys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
-    for (auto part :
-         {ServerKeys(), HttpKeys(), LearningKeys(), ResourceKeys(), DecisionLogKeys()}) {
+    for (auto part : {ServerKeys(), HttpKeys(), SecurityKeys(), LearningKeys(), ResourceKeys(),
+                      DecisionLogKeys()}) {
       std::ranges::move(part, std::back_inserter(all));
     }
     return all;

@@ -63,6 +63,8 @@ idle_timeout_seconds = 2
 [http]
 allowed_hosts = "rec.example.org,  *.intern "
 allowed_origins = "https://shop.example.org"
+[backup]
+root = "/var/backups/codband"
 [policy]
 spec = "linucb:alpha=0.3"
 mode = "apprentice"
@@ -115,6 +117,7 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.server.idle_timeout_ms, 2000);
   EXPECT_EQ(config.server.allowed_hosts, (std::vector<std::string>{"rec.example.org", "*.intern"}));
   EXPECT_EQ(config.server.allowed_origins, std::vector<std::string>{"https://shop.example.org"});
+  EXPECT_EQ(config.backup_root, "/var/backups/codband");
   EXPECT_EQ(config.engine.policy, "linucb:alpha=0.3");
   EXPECT_EQ(config.engine.mode, engine::Mode::kApprentice);
   EXPECT_EQ(config.api.mode, "apprentice");
@@ -278,7 +281,7 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
             "section [rewrads] is unknown (config.toml line 1); did you mean [rewards]?");
   EXPECT_EQ(FileError("listen = \"x\"\n"),
             "listen is unknown (config.toml line 1); did you mean server.listen?");
-  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [http], [policy]"),
+  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [http], [backup]"),
             std::string::npos);
   EXPECT_EQ(Error({.environment = {"CODBAND_SERVER_LISTN=x"}}),
             "environment variable CODBAND_SERVER_LISTN is unknown; did you mean "
