@@ -173,7 +173,7 @@ TEST_F(ServeCliTest, BadInputIsRefusedWithExitCodeTwo) {
            " line 3)"},
       {"serve " + data + " --config " + Path("none.toml"), "none.toml"},
       {"serve " + data + " --listen nowhere", "server.listen is 'nowhere', expected HOST:PORT"},
-      {"serve " + data + " --listen 0.0.0.0:0", "put one into the environment variable"},
+      {"serve " + data + " --listen 0.0.0.0:0", "make some with 'codband keys add'"},
       {"serve " + data + " --set memory.users", "expected section.key=value"},
       {"serve " + data + " --set memory.user=1", "did you mean memory.users?"},
       {"serve " + data + " --set policy.spec=oracle-greedy", "needs the true parameters"},
@@ -202,7 +202,7 @@ TEST_F(ServeCliTest, UnwritableDirectoryIsAnError) {
 }
 
 TEST_F(ServeCliTest, HelpOfTheServerAndItsCommandsHasExamples) {
-  for (const char* command : {"serve", "backup", "restore", "export", "doctor"}) {
+  for (const char* command : {"serve", "keys", "backup", "restore", "export", "doctor"}) {
     const Outcome outcome = Run(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_NE(outcome.out.find("\nExample"), std::string::npos) << command;
@@ -393,6 +393,81 @@ TEST_F(ServeCliTest, BackupOfAServerWithAKeyNeedsTheKey) {
   unsetenv("CODBAND_API_KEY");
   EXPECT_EQ(with.exit_code, 0) << with.err;
   EXPECT_TRUE(std::filesystem::exists(Path("copy")));
+}
+
+TEST_F(ServeCliTest, KeysAreAddedAndRemovedWhileTheServerRuns) {
+  const std::string file = " --file " + Path("keys");
+  const Outcome added = Run("keys add shop --role rank" + file);
+  ASSERT_EQ(added.exit_code, 0) << added.err;
+  const std::string shop = added.out.substr(0, added.out.find('\n'));
+  EXPECT_EQ(ReadFile(Path("keys")).value().find(shop.substr(shop.size() - 64)), std::string::npos);
+  Serving server(Path("log"), Arguments("--set keys.file=" + Path("keys")));
+  const auto status = [&](const std::string& key, const std::string& target) {
+    return server.Send({.target = target, .headers = {{"Authorization", "Bearer " + key}}}).status;
+  };
+  EXPECT_EQ(server.Send({.target = "/v1/models"}).status, 401U);
+  EXPECT_EQ(status(shop, "/openapi.json"), 200U);
+  EXPECT_EQ(status(shop, "/v1/models"), 403U);
+
+  const Outcome admin = Run("keys add boss --role admin" + file);
+  const std::string boss = admin.out.substr(0, admin.out.find('\n'));
+  ASSERT_TRUE(server.WaitFor("keys.file: read again, 2 keys")) << server.output();
+  EXPECT_EQ(status(boss, "/v1/models"), 200U);
+  EXPECT_EQ(status(shop, "/openapi.json"), 200U);
+  const Outcome list = Run("keys list" + file);
+  EXPECT_NE(list.out.find("shop  rank\nboss  admin\n"), std::string::npos) << list.out;
+
+  EXPECT_EQ(Run("keys remove shop" + file).exit_code, 0);
+  ASSERT_TRUE(server.WaitFor("keys.file: read again, 1 keys")) << server.output();
+  EXPECT_EQ(status(shop, "/openapi.json"), 401U);
+
+  // A backup of the command line needs a key with the role admin.
+  const std::string backup = "backup --data " + Path("data") + " --out " + Path("copy");
+  EXPECT_EQ(Run(backup).exit_code, 2);
+  setenv("CODBAND_API_KEY", boss.c_str(), 1);
+  const Outcome copied = Run(backup);
+  unsetenv("CODBAND_API_KEY");
+  EXPECT_EQ(copied.exit_code, 0) << copied.err;
+
+  // SIGHUP reads the file again, and does not stop a server without a terminal.
+  ASSERT_TRUE(WriteFileDurably(Path("keys"), "nonsense\n").ok());
+  ASSERT_TRUE(server.WaitFor("stay valid")) << server.output();
+  kill(server.pid(), SIGHUP);
+  EXPECT_EQ(status(boss, "/v1/models"), 200U);
+  EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+}
+
+TEST_F(ServeCliTest, KeysThatCannotBeAreRefused) {
+  const std::string file = " --file " + Path("keys");
+  const struct {
+    std::string arguments;
+    std::string message;
+  } cases[] = {
+      {"keys", "ACTION is required"},
+      {"keys show" + file, "ACTION is 'show', expected add, list or remove"},
+      {"keys add" + file, "the name of the key to add is missing"},
+      {"keys add shop" + file, "--role is missing"},
+      {"keys add shop --role chief" + file, "role 'chief' is unknown; there are rank, items, read"},
+      {"keys add a/b --role rank" + file, "'a/b' cannot name a key"},
+      {"keys add shop --role rank", "--file is missing"},
+      {"keys remove shop" + file, "keys"},
+      {"keys list shop" + file, "list takes no name"},
+      {"serve " + Arguments("--set keys.file=" + Path("keys")),
+       "codband keys add NAME --role admin"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << arguments << "\n" << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(Path("keys"))) << arguments;
+  }
+  ASSERT_EQ(Run("keys add shop --role rank" + file).exit_code, 0);
+  EXPECT_EQ(Run("keys add shop --role rank" + file).exit_code, 2) << "the name is taken";
+  setenv("CODBAND_API_KEY", "x", 1);
+  const Outcome weak = Run("serve " + Arguments());
+  unsetenv("CODBAND_API_KEY");
+  EXPECT_EQ(weak.exit_code, 2);
+  EXPECT_NE(weak.err.find("expected at least 16"), std::string::npos) << weak.err;
 }
 
 TEST_F(ServeCliTest, AKilledServerLosesNothingAndLeavesNoLock) {

@@ -32,8 +32,9 @@ Status EnsureDirectory(const std::filesystem::path& path);
 Status EnsurePrivateDirectory(const std::filesystem::path& path);
 
 // Takes the rights of group and others away from a file or a directory, and from all that is
-// in it if `reach` is kTree. `path` itself may be a symbolic link; those below it are left alone. Returns how many
-// were changed; what does not exist is passed over. kIoError if the system refuses.
+// in it if `reach` is kTree. `path` itself may be a symbolic link; those below it are left alone.
+// Returns how many were changed; what does not exist is passed over. kIoError if the system
+// refuses.
 enum class Reach { kOne, kTree };
 Result<std::size_t> MakePrivate(const std::filesystem::path& path, Reach reach = Reach::kTree);
 

@@ -26,6 +26,7 @@ std::string ReachableUrl(std::string host, std::uint16_t port) {
 Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
                                                 const ServingOptions& options) {
   std::unique_ptr<Serving> serving(new Serving(config));
+  CODBAND_RETURN_IF_ERROR(serving->OpenKeys());
   CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
   CODBAND_RETURN_IF_ERROR(serving->OpenEngine());
   CODBAND_RETURN_IF_ERROR(serving->Listen(options.any_port));
@@ -51,6 +52,27 @@ void Serving::CloseToOthers(const std::filesystem::path& path, Reach reach) {
         path.string(), changed.value(),
         changed.value() == 1 ? "file or directory" : "files and directories"));
   }
+}
+
+Status Serving::OpenKeys() {
+  if (!RequiresKeys(config_)) return {};
+  auto keys = KeyGate::Open({.file = config_.keys_file,
+                             .admin_key = config_.api_key,
+                             .max_failures = config_.max_key_failures});
+  if (!keys.ok()) return keys.status();
+  keys_ = std::move(keys).value();
+  return {};
+}
+
+std::optional<std::string> Serving::ReloadKeys(KeyGate::When when) {
+  if (keys_ == nullptr) return std::nullopt;
+  const auto count = keys_->Reload(when);
+  if (!count.ok()) {
+    return fmt::format("keys.file: {}; the keys that were read before stay valid",
+                       count.status().message());
+  }
+  if (!count.value()) return std::nullopt;
+  return fmt::format("keys.file: read again, {} keys", *count.value());
 }
 
 Status Serving::OpenDecisionLog() {
@@ -89,10 +111,10 @@ Status Serving::OpenEngine() {
 }
 
 Status Serving::Listen(bool any_port) {
-  const ApiOptions api{.mode = config_.api.mode,
-                       .decision_log = log_.get(),
-                       .backup_root = BackupRoot(config_)};
+  const ApiOptions api{
+      .mode = config_.api.mode, .decision_log = log_.get(), .backup_root = BackupRoot(config_)};
   ServerOptions options = config_.server;
+  options.gatekeeper = keys_.get();
   auto server = StartServer(*engine_, options, api);
   if (!server.ok() && server.status().code() == StatusCode::kUnavailable && any_port) {
     options.port = 0;
@@ -110,10 +132,9 @@ Status Serving::Listen(bool any_port) {
 }
 
 std::string Serving::Greeting() const {
-  std::string text =
-      fmt::format("codband {} listens on {}\nData in {}, policy {}, {} features{}\n", kVersion,
-                  url_, config_.data.string(), config_.engine.policy, engine_->dim(),
-                  config_.server.api_key.empty() ? "" : ", API key required");
+  std::string text = fmt::format("codband {} listens on {}\nData in {}, policy {}, {} features{}\n",
+                                 kVersion, url_, config_.data.string(), config_.engine.policy,
+                                 engine_->dim(), keys_ == nullptr ? "" : ", key required");
   if (demo_ == nullptr) return text;
   const std::string& user = demo_->world().user(0);
   fmt::format_to(std::back_inserter(text),

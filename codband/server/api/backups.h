@@ -9,8 +9,8 @@
 namespace codband::server {
 
 // kInvalidArgument ("name: …") unless it can name a backup: 1 to 100 letters, digits, '-', '_' and
-// '.', no dot at the start, and not ending in ".partial", which marks unfinished copies. Such a name
-// is one plain entry of a directory whatever it is appended to.
+// '.', no dot at the start, and not ending in ".partial", which marks unfinished copies. Such a
+// name is one plain entry of a directory whatever it is appended to.
 Status CheckBackupName(std::string_view name);
 
 // Copies the engine's data to `root`/`name`, for the owner of the process alone; makes the root if

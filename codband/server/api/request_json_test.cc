@@ -281,8 +281,9 @@ TEST(ParseBackupTest, WantsANameAndNoPath) {
     EXPECT_FALSE(ParseBackup(TestParser(), body).ok()) << body;
   }
   // What was asked for before says what to send now.
-  EXPECT_NE(ParseBackup(TestParser(), R"({"directory":"/a/b"})").status().message().find("\"name\""),
-            std::string::npos);
+  EXPECT_NE(
+      ParseBackup(TestParser(), R"({"directory":"/a/b"})").status().message().find("\"name\""),
+      std::string::npos);
 }
 
 TEST(DecodeIdTest, IdsAreDecodedAndChecked) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codband/server/http/authority.h"
+#include "codband/server/keys/key_gate.h"
 #include "codband/server/server_fixture.h"
 
 namespace codband::server {
@@ -152,7 +153,8 @@ TEST_F(RequestGuardTest, WritesAreJson) {
 }
 
 TEST_F(RequestGuardTest, AllowedOriginsAreAnsweredAsCorsAsks) {
-  Start({.api_key = "secret", .allowed_origins = {"https://shop.example.org"}});
+  const auto gate = KeyGate::Open({.admin_key = "secret"}).value();
+  Start({.gatekeeper = gate.get(), .allowed_origins = {"https://shop.example.org"}});
   const std::string origin = "Origin: https://shop.example.org\r\n";
   // The browser asks first, without the key.
   const TestReply asked = Request("OPTIONS", "/v1/items/a", "",
@@ -180,6 +182,7 @@ TEST_F(RequestGuardTest, AllowedOriginsAreAnsweredAsCorsAsks) {
     EXPECT_FALSE(reply.Has("Access-Control-"));
   }
   EXPECT_EQ(engine_.calls(), 2U);
+  server_.reset();  // before its gatekeeper
 }
 
 TEST(RequestGuardOptionsTest, AreChecked) {

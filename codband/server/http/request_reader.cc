@@ -11,6 +11,7 @@ namespace {
 using beast::http::field;
 
 constexpr std::string_view kBadRequest = "BadRequest";
+constexpr std::string_view kBearer = "Bearer ";
 
 enum Seen : unsigned {
   kSeenHost = 1,
@@ -19,7 +20,10 @@ enum Seen : unsigned {
   kSeenType = 8,
   kSeenCoding = 16,
   kSeenOrigin = 32,
-  kSeenKey = 64,
+  kSeenKey = 64,            // X-API-Key
+  kSeenBearer = 128,        // Authorization: Bearer
+  kSeenSubscription = 256,  // Ocp-Apim-Subscription-Key, as clients of Personalizer send it
+  kSeenAnyKey = kSeenKey | kSeenBearer | kSeenSubscription,
 };
 
 constexpr HeadFault kFolded = {400, kBadRequest, "headers",
@@ -42,6 +46,11 @@ constexpr HeadFault kTwoTypes = {400, kBadRequest, "Content-Type", "is given twi
 constexpr HeadFault kTwoCodings = {400, kBadRequest, "Content-Encoding", "is given twice"};
 constexpr HeadFault kTwoOrigins = {400, kBadRequest, "Origin", "is given twice"};
 constexpr HeadFault kTwoKeys = {400, kBadRequest, "X-API-Key", "is given twice"};
+constexpr HeadFault kTwoBearers = {400, kBadRequest, "Authorization", "is given twice"};
+constexpr HeadFault kTwoSubscriptions = {400, kBadRequest, "Ocp-Apim-Subscription-Key",
+                                         "is given twice"};
+constexpr HeadFault kOtherKey = {400, kBadRequest, "X-API-Key",
+                                 "two header fields have different keys"};
 
 bool IsTokenCharacter(char c) {
   constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
@@ -114,13 +123,21 @@ void RequestReader::on_field_impl(field field, View name, View value, Error& err
     case field::origin:
       if (First(kSeenOrigin, kTwoOrigins, error)) head_.origin.assign(value.data(), value.size());
       return;
+    case field::authorization:
+      // Other schemes are for others: a proxy may have asked for a password.
+      if (EqualNoCase(ToStd(value).substr(0, kBearer.size()), kBearer)) {
+        ReadKey(kSeenBearer, kTwoBearers, Trimmed(ToStd(value).substr(kBearer.size())), error);
+      }
+      return;
     case field::expect:
       head_.expect = beast::iequals(value, "100-continue") ? RequestHead::Expect::kContinue
                                                            : RequestHead::Expect::kOther;
       return;
     case field::unknown:
       if (beast::iequals(name, "X-API-Key")) {
-        if (First(kSeenKey, kTwoKeys, error)) head_.api_key.assign(value.data(), value.size());
+        ReadKey(kSeenKey, kTwoKeys, ToStd(value), error);
+      } else if (beast::iequals(name, "Ocp-Apim-Subscription-Key")) {
+        ReadKey(kSeenSubscription, kTwoSubscriptions, ToStd(value), error);
       } else if (beast::iequals(name, "Sec-Fetch-Site")) {
         head_.fetch_site = value == "same-origin" || value == "none"
                                ? RequestHead::FetchSite::kOwn
@@ -135,6 +152,14 @@ void RequestReader::on_field_impl(field field, View name, View value, Error& err
 void RequestReader::on_header_impl(Error& error) {
   error = {};
   if (head_.version >= 11 && (seen_ & kSeenHost) == 0) Refuse(kNoHost, error);
+}
+
+void RequestReader::ReadKey(unsigned seen, const HeadFault& twice, std::string_view key,
+                            Error& error) {
+  const bool first_of_all = (seen_ & kSeenAnyKey) == 0;
+  if (!First(seen, twice, error)) return;
+  if (!first_of_all && key != head_.api_key) return Refuse(kOtherKey, error);
+  head_.api_key.assign(key);
 }
 
 void RequestReader::ReadTransferEncoding(View value, Error& error) {

@@ -129,6 +129,8 @@ class RequestReader final : public beast::http::basic_parser<true> {
   bool First(unsigned seen, const HeadFault& twice, Error& error);
   // Whether the value stands on the line of its name.
   bool OnOneLine(View name, View value) const;
+  // A key may come in several fields, if it is the same.
+  void ReadKey(unsigned seen, const HeadFault& twice, std::string_view key, Error& error);
   void ReadTransferEncoding(View value, Error& error);
   void ReadContentLength(View value, Error& error);
   void ReadHost(View value, Error& error);

@@ -52,9 +52,6 @@ Status Validate(const ServerOptions& options) {
     return not_positive("idle_timeout_ms", options.idle_timeout_ms);
   }
   if (options.max_body_bytes == 0) return not_positive("max_body_bytes", 0);
-  if (options.api_key.find_first_of("\r\n") != std::string::npos) {
-    return bad("api_key", "contains a line break");
-  }
   for (const std::string& host : options.allowed_hosts) {
     const Status status = ValidateAllowedHost(host);
     if (!status.ok()) return bad("allowed_hosts", status.message());

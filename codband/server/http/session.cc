@@ -22,6 +22,11 @@ constexpr std::size_t kEagerOutput = 256 * 1024;    // replies to write before m
 constexpr std::size_t kDecodedPiece = 256 * 1024;   // of a streamed body of gzip at a time
 constexpr std::uint64_t kRenewBytes = 1024 * 1024;  // of a streamed body that renew its timeout
 
+asio::ip::address AddressOf(const Socket& socket) {
+  error_code gone;
+  return socket.remote_endpoint(gone).address();
+}
+
 }  // namespace
 
 Session::Session(Worker& worker, Service& service, const ServerView& server,
@@ -32,6 +37,7 @@ Session::Session(Worker& worker, Service& service, const ServerView& server,
       server_(server),
       options_(options),
       guard_(guard),
+      access_(options.gatekeeper, AddressOf(socket)),
       connection_(worker, options, std::move(socket), std::move(closed)) {}
 
 Awaitable<void> Session::Run() {
@@ -137,6 +143,7 @@ void Session::RefuseRequest(const HttpError& error) {
     reply_.headers += fmt::format("Allow: {}\r\n", service_.router().AllowedMethods(head_.target));
   }
   if (error.status == 400) reply_.close = true;  // who knows where a malformed request ends
+  if (error.status == 401) reply_.headers += "WWW-Authenticate: Bearer\r\n";
   if (error.status == 415) reply_.headers += "Accept-Encoding: gzip\r\n";
   SkipBody();
 }
@@ -150,7 +157,7 @@ void Session::AnswerPreflight() {
   reply_.status = 204;
   reply_.headers += fmt::format(
       "Access-Control-Allow-Methods: {}\r\n"
-      "Access-Control-Allow-Headers: Content-Type, Content-Encoding, X-API-Key\r\n"
+      "Access-Control-Allow-Headers: Authorization, Content-Encoding, Content-Type, X-API-Key\r\n"
       "Access-Control-Max-Age: 600\r\n",
       methods);
   SkipBody();
@@ -164,14 +171,8 @@ void Session::SkipBody() {
   if (!reader_->is_done()) reply_.close = true;
 }
 
-std::optional<HttpError> Session::CheckHead() const {
-  const bool open = match_.route != nullptr && match_.route->access == Access::kOpen;
-  if (!open && !options_.api_key.empty() && !SameSecret(options_.api_key, head_.api_key)) {
-    return HttpError{.status = 401,
-                     .code = "Unauthorized",
-                     .field = "X-API-Key",
-                     .message = head_.api_key.empty() ? "is missing" : "is wrong"};
-  }
+std::optional<HttpError> Session::CheckHead() {
+  if (std::optional<HttpError> error = access_.Check(head_, match_.route)) return error;
   if (std::optional<HttpError> error = CheckRoute()) return error;
   if (head_.expect == RequestHead::Expect::kOther) {
     return HttpError{.status = 417,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "codband/server/http/connection.h"
+#include "codband/server/http/gatekeeper.h"
 #include "codband/server/http/gzip_decoder.h"
 #include "codband/server/http/http_error.h"
 #include "codband/server/http/reply.h"
@@ -50,7 +51,7 @@ class Session final {
   bool Parse();
   void StartBody(std::uint64_t max_bytes);
   // What is wrong with the request's head, if anything.
-  std::optional<HttpError> CheckHead() const;
+  std::optional<HttpError> CheckHead();
   std::optional<HttpError> CheckRoute() const;
   // Answers a browser that asks whether a page of an allowed origin may send a request (CORS).
   void AnswerPreflight();
@@ -74,6 +75,7 @@ class Session final {
   const ServerView& server_;
   const ServerOptions& options_;
   const RequestGuard& guard_;
+  RequestAccess access_;
   Connection connection_;
 
   // Of the request at hand; reused, so that strings keep their memory.
