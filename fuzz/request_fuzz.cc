@@ -67,9 +67,10 @@ void ManyItems(std::string_view body) {
 }
 
 void Backup(std::string_view body) {
-  const auto directory = server::ParseBackup(Parser(), body);
-  if (!directory.ok()) return ExpectReason(directory.status());
-  if (!directory.value().is_absolute()) std::abort();
+  const auto name = server::ParseBackup(Parser(), body);
+  if (!name.ok()) return ExpectReason(name.status());
+  const std::string& text = name.value();
+  if (text.empty() || text[0] == '.' || text.find('/') != text.npos) std::abort();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build ccache mold git clang-format
   libfmt-dev libboost-dev librandom123-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libspectra-dev libutf8proc-dev libstemmer-dev
-  librocksdb-dev libxxhash-dev libsimdjson-dev libtomlplusplus-dev prometheus-cpp-dev
+  librocksdb-dev libxxhash-dev libsimdjson-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev
   libgtest-dev librapidcheck-dev libeigen3-dev libbenchmark-dev
   librsvg2-bin
 )

@@ -146,7 +146,7 @@ TEST_F(ServeCliTest, PrintedConfigurationIsReadBack) {
 
 TEST_F(ServeCliTest, EnvironmentCountsAndTheKeyIsNotPrinted) {
   setenv("CODBAND_SERVER_THREADS", "3", 1);
-  setenv("CODBAND_API_KEY", "very-secret", 1);
+  setenv("CODBAND_API_KEY", "very-secret-and-long", 1);
   const Outcome outcome = Run("serve --print-config");
   setenv("CODBAND_SERVER_THREDS", "3", 1);
   const Outcome unknown = Run("serve --print-config");
@@ -173,7 +173,7 @@ TEST_F(ServeCliTest, BadInputIsRefusedWithExitCodeTwo) {
            " line 3)"},
       {"serve " + data + " --config " + Path("none.toml"), "none.toml"},
       {"serve " + data + " --listen nowhere", "server.listen is 'nowhere', expected HOST:PORT"},
-      {"serve " + data + " --listen 0.0.0.0:0", "put one into the environment variable"},
+      {"serve " + data + " --listen 0.0.0.0:0", "make some with 'codband keys add'"},
       {"serve " + data + " --set memory.users", "expected section.key=value"},
       {"serve " + data + " --set memory.user=1", "did you mean memory.users?"},
       {"serve " + data + " --set policy.spec=oracle-greedy", "needs the true parameters"},
@@ -202,7 +202,7 @@ TEST_F(ServeCliTest, UnwritableDirectoryIsAnError) {
 }
 
 TEST_F(ServeCliTest, HelpOfTheServerAndItsCommandsHasExamples) {
-  for (const char* command : {"serve", "backup", "restore", "export", "doctor"}) {
+  for (const char* command : {"serve", "keys", "backup", "restore", "export", "doctor"}) {
     const Outcome outcome = Run(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_NE(outcome.out.find("\nExample"), std::string::npos) << command;
@@ -294,6 +294,81 @@ TEST_F(ServeCliTest, BackupRestoreExportAndDoctorAgree) {
   EXPECT_EQ(Exported(Path("live")), while_running);  // the backup is as it was
 }
 
+// Every file and directory below the path, and the path, that others have rights to.
+std::string OpenToOthers(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
+  std::string found;
+  const auto look = [&](const fs::path& file) {
+    if ((fs::symlink_status(file).permissions() & kOthers) != fs::perms::none) {
+      found += file.string() + "\n";
+    }
+  };
+  look(path);
+  for (const auto& entry : fs::recursive_directory_iterator(path)) look(entry.path());
+  return found;
+}
+
+TEST_F(ServeCliTest, DataLogsAndBackupsAreForTheirOwnerAlone) {
+  const std::string log = "--set decision_log.directory=" + Path("decisions");
+  {
+    Serving server(Path("log"), Arguments(log));
+    Use(server);
+    const server::HttpReply backup =
+        server.Send({.method = "POST", .target = "/v1/backup", .body = R"({"name":"monday"})"});
+    EXPECT_EQ(backup.status, 201U) << backup.body;
+    EXPECT_EQ(Run("backup --data " + Path("data") + " --out " + Path("live")).exit_code, 0);
+    EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+    EXPECT_EQ(server.output().find("rights"), std::string::npos) << server.output();
+  }
+  EXPECT_EQ(Run("backup --data " + Path("data") + " --out " + Path("deep/stopped")).exit_code, 0);
+  EXPECT_EQ(Run("restore --from " + Path("live") + " --data " + Path("restored")).exit_code, 0);
+  EXPECT_EQ(Run("doctor --data " + Path("data/backups/monday")).exit_code, 0);
+  for (const char* name : {"data", "decisions", "live", "deep", "restored"}) {
+    EXPECT_EQ(OpenToOthers(Path(name)), "") << name;
+  }
+  // What an older version has left open is closed, and the operator told.
+  ASSERT_EQ(std::system(("chmod -R go+rX " + Path("data") + " " + Path("decisions")).c_str()), 0);
+  Serving server(Path("log"), Arguments(log));
+  server.url();
+  ASSERT_TRUE(server.WaitFor(Path("decisions") + " was open to other users")) << server.output();
+  EXPECT_TRUE(server.WaitFor(Path("data") + " was open to other users"));
+  EXPECT_EQ(OpenToOthers(Path("data/rocksdb")) + OpenToOthers(Path("decisions")), "");
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+}
+
+TEST_F(ServeCliTest, BackupsOfTheServerStayBelowTheirRoot) {
+  Serving server(Path("log"), Arguments("--set backup.root=" + Path("backups")));
+  const auto backup = [&](const std::string& name) {
+    return server.Send(
+        {.method = "POST", .target = "/v1/backup", .body = Json{{"name", name}}.dump()});
+  };
+  EXPECT_EQ(backup("monday").status, 201U);
+  EXPECT_EQ(backup("monday").status, 409U);
+  for (const std::string& name :
+       {Path("evil"), std::string("../evil"), std::string("/dev/shm/evil"), std::string("..")}) {
+    EXPECT_EQ(backup(name).status, 400U) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("evil")));
+  EXPECT_FALSE(std::filesystem::exists("/dev/shm/evil"));
+  // The command of the operator takes any path, and leaves nothing behind among the backups.
+  EXPECT_EQ(Run("backup --data " + Path("data") + " --out " + Path("copy/")).exit_code, 0);
+  EXPECT_EQ(Run("doctor --data " + Path("copy")).exit_code, 0);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Path("backups")), {}), 1);
+}
+
+TEST_F(ServeCliTest, ADirectoryInUseIsNotRestoredFrom) {
+  Serving server(Path("log"), Arguments());
+  Use(server);
+  const std::string restore = "restore --from " + Path("data") + " --data " + Path("to");
+  const Outcome live = Run(restore);
+  EXPECT_EQ(live.exit_code, 1) << live.err;
+  EXPECT_NE(live.err.find("is in use by another process"), std::string::npos) << live.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("to")));
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  EXPECT_EQ(Run(restore).exit_code, 0);
+}
+
 TEST_F(ServeCliTest, ExportToAFileIsTheSameText) {
   {
     Serving server(Path("log"), Arguments());
@@ -307,17 +382,92 @@ TEST_F(ServeCliTest, ExportToAFileIsTheSameText) {
 }
 
 TEST_F(ServeCliTest, BackupOfAServerWithAKeyNeedsTheKey) {
-  Serving server(Path("log"), Arguments(), "CODBAND_API_KEY=sesame");
+  Serving server(Path("log"), Arguments(), "CODBAND_API_KEY=sesame-sesame-sesame");
   server.url();
   const std::string backup = "backup --data " + Path("data") + " --out " + Path("copy");
   const Outcome without = Run(backup);
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_NE(without.err.find("CODBAND_API_KEY"), std::string::npos) << without.err;
-  setenv("CODBAND_API_KEY", "sesame", 1);
+  setenv("CODBAND_API_KEY", "sesame-sesame-sesame", 1);
   const Outcome with = Run(backup);
   unsetenv("CODBAND_API_KEY");
   EXPECT_EQ(with.exit_code, 0) << with.err;
   EXPECT_TRUE(std::filesystem::exists(Path("copy")));
+}
+
+TEST_F(ServeCliTest, KeysAreAddedAndRemovedWhileTheServerRuns) {
+  const std::string file = " --file " + Path("keys");
+  const Outcome added = Run("keys add shop --role rank" + file);
+  ASSERT_EQ(added.exit_code, 0) << added.err;
+  const std::string shop = added.out.substr(0, added.out.find('\n'));
+  EXPECT_EQ(ReadFile(Path("keys")).value().find(shop.substr(shop.size() - 64)), std::string::npos);
+  Serving server(Path("log"), Arguments("--set keys.file=" + Path("keys")));
+  const auto status = [&](const std::string& key, const std::string& target) {
+    return server.Send({.target = target, .headers = {{"Authorization", "Bearer " + key}}}).status;
+  };
+  EXPECT_EQ(server.Send({.target = "/v1/models"}).status, 401U);
+  EXPECT_EQ(status(shop, "/openapi.json"), 200U);
+  EXPECT_EQ(status(shop, "/v1/models"), 403U);
+
+  const Outcome admin = Run("keys add boss --role admin" + file);
+  const std::string boss = admin.out.substr(0, admin.out.find('\n'));
+  ASSERT_TRUE(server.WaitFor("keys.file: read again, 2 keys")) << server.output();
+  EXPECT_EQ(status(boss, "/v1/models"), 200U);
+  EXPECT_EQ(status(shop, "/openapi.json"), 200U);
+  const Outcome list = Run("keys list" + file);
+  EXPECT_NE(list.out.find("shop  rank\nboss  admin\n"), std::string::npos) << list.out;
+
+  EXPECT_EQ(Run("keys remove shop" + file).exit_code, 0);
+  ASSERT_TRUE(server.WaitFor("keys.file: read again, 1 keys")) << server.output();
+  EXPECT_EQ(status(shop, "/openapi.json"), 401U);
+
+  // A backup of the command line needs a key with the role admin.
+  const std::string backup = "backup --data " + Path("data") + " --out " + Path("copy");
+  EXPECT_EQ(Run(backup).exit_code, 2);
+  setenv("CODBAND_API_KEY", boss.c_str(), 1);
+  const Outcome copied = Run(backup);
+  unsetenv("CODBAND_API_KEY");
+  EXPECT_EQ(copied.exit_code, 0) << copied.err;
+
+  // SIGHUP reads the file again, and does not stop a server without a terminal.
+  ASSERT_TRUE(WriteFileDurably(Path("keys"), "nonsense\n").ok());
+  ASSERT_TRUE(server.WaitFor("stay valid")) << server.output();
+  kill(server.pid(), SIGHUP);
+  EXPECT_EQ(status(boss, "/v1/models"), 200U);
+  EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
+}
+
+TEST_F(ServeCliTest, KeysThatCannotBeAreRefused) {
+  const std::string file = " --file " + Path("keys");
+  const struct {
+    std::string arguments;
+    std::string message;
+  } cases[] = {
+      {"keys", "ACTION is required"},
+      {"keys show" + file, "ACTION is 'show', expected add, list or remove"},
+      {"keys add" + file, "the name of the key to add is missing"},
+      {"keys add shop" + file, "--role is missing"},
+      {"keys add shop --role chief" + file, "role 'chief' is unknown; there are rank, items, read"},
+      {"keys add a/b --role rank" + file, "'a/b' cannot name a key"},
+      {"keys add shop --role rank", "--file is missing"},
+      {"keys remove shop" + file, "keys"},
+      {"keys list shop" + file, "list takes no name"},
+      {"serve " + Arguments("--set keys.file=" + Path("keys")),
+       "codband keys add NAME --role admin"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << arguments << "\n" << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(Path("keys"))) << arguments;
+  }
+  ASSERT_EQ(Run("keys add shop --role rank" + file).exit_code, 0);
+  EXPECT_EQ(Run("keys add shop --role rank" + file).exit_code, 2) << "the name is taken";
+  setenv("CODBAND_API_KEY", "x", 1);
+  const Outcome weak = Run("serve " + Arguments());
+  unsetenv("CODBAND_API_KEY");
+  EXPECT_EQ(weak.exit_code, 2);
+  EXPECT_NE(weak.err.find("expected at least 16"), std::string::npos) << weak.err;
 }
 
 TEST_F(ServeCliTest, AKilledServerLosesNothingAndLeavesNoLock) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -45,6 +46,49 @@ Status WriteAll(int fd, std::string_view content, const std::filesystem::path& p
   return {};
 }
 
+// Creates what is missing of the directory and its parents.
+Status MakeDirectories(const std::filesystem::path& path, mode_t mode) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return {};
+  const std::filesystem::path parent = path.parent_path();
+  if (!parent.empty() && parent != path) CODBAND_RETURN_IF_ERROR(MakeDirectories(parent, mode));
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+    return Status::IoError(
+        fmt::format("cannot create directory {}: {}", path.string(), std::strerror(errno)));
+  }
+  return {};
+}
+
+Status EnsureDirectoryWithMode(const std::filesystem::path& path, mode_t mode) {
+  if (path.empty()) return Status::InvalidArgument("the name of the directory is empty");
+  std::error_code error;
+  const std::filesystem::file_status existing = std::filesystem::status(path, error);
+  if (std::filesystem::exists(existing) && !std::filesystem::is_directory(existing)) {
+    return Status::InvalidArgument(fmt::format("{} exists and is not a directory", path.string()));
+  }
+  CODBAND_RETURN_IF_ERROR(MakeDirectories(path, mode));
+  if (access(path.c_str(), W_OK | X_OK) != 0) {
+    return Status::IoError(
+        fmt::format("cannot write into directory {}: {}", path.string(), std::strerror(errno)));
+  }
+  return {};
+}
+
+// Leaves the file to its owner alone; counts it if others had rights.
+Status TakeRights(const std::filesystem::path& path, std::size_t& changed) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) {
+    return errno == ENOENT ? Status() : FromErrno("look at", path);
+  }
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if ((file.st_mode & kOthers) == 0) return {};
+  if (::chmod(path.c_str(), file.st_mode & 07777 & ~kOthers) != 0) {
+    return errno == ENOENT ? Status() : FromErrno("make private", path);
+  }
+  ++changed;
+  return {};
+}
+
 }  // namespace
 
 Status SyncDirectory(const std::filesystem::path& directory) {
@@ -67,13 +111,15 @@ Result<std::string> ReadFile(const std::filesystem::path& path) {
   }
 }
 
-Status WriteFileDurably(const std::filesystem::path& path, std::string_view content) {
+Status WriteFileDurably(const std::filesystem::path& path, std::string_view content,
+                        FileAccess access) {
   std::filesystem::path temporary = path;
   // Unique among concurrent calls of this process and others.
   static std::atomic<unsigned> counter = 0;
   temporary += fmt::format(".tmp{}.{}", ::getpid(), counter++);
   const auto write = [&]() -> Status {
-    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                             access == FileAccess::kPrivate ? 0600 : 0644));
     if (fd.get() < 0) return FromErrno("create", temporary);
     CODBAND_RETURN_IF_ERROR(WriteAll(fd.get(), content, temporary));
     if (::fsync(fd.get()) != 0) return FromErrno("sync", temporary);
@@ -87,22 +133,27 @@ Status WriteFileDurably(const std::filesystem::path& path, std::string_view cont
 }
 
 Status EnsureDirectory(const std::filesystem::path& path) {
-  if (path.empty()) return Status::InvalidArgument("the name of the directory is empty");
+  return EnsureDirectoryWithMode(path, 0777);
+}
+
+Status EnsurePrivateDirectory(const std::filesystem::path& path) {
+  return EnsureDirectoryWithMode(path, 0700);
+}
+
+Result<std::size_t> MakePrivate(const std::filesystem::path& path, Reach reach) {
+  std::size_t changed = 0;
+  CODBAND_RETURN_IF_ERROR(TakeRights(path, changed));
   std::error_code error;
-  const std::filesystem::file_status existing = std::filesystem::status(path, error);
-  if (std::filesystem::exists(existing) && !std::filesystem::is_directory(existing)) {
-    return Status::InvalidArgument(fmt::format("{} exists and is not a directory", path.string()));
+  if (reach == Reach::kOne || !std::filesystem::is_directory(path, error)) return changed;
+  std::filesystem::recursive_directory_iterator entry(path, error);
+  for (const std::filesystem::recursive_directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
+    if (!entry->is_symlink(error)) CODBAND_RETURN_IF_ERROR(TakeRights(entry->path(), changed));
   }
-  std::filesystem::create_directories(path, error);
-  if (error) {
-    return Status::IoError(
-        fmt::format("cannot create directory {}: {}", path.string(), error.message()));
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return Status::IoError(fmt::format("cannot list {}: {}", path.string(), error.message()));
   }
-  if (access(path.c_str(), W_OK | X_OK) != 0) {
-    return Status::IoError(
-        fmt::format("cannot write into directory {}: {}", path.string(), std::strerror(errno)));
-  }
-  return {};
+  return changed;
 }
 
 Status CopyTreeDurably(const std::filesystem::path& from, const std::filesystem::path& to) {

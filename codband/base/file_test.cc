@@ -95,5 +95,46 @@ TEST_F(FileTest, EnsureDirectoryRefusesOneThatCannotBeWritten) {
   EXPECT_NE(status.message().find("Permission denied"), std::string::npos);
 }
 
+mode_t ModeOf(const std::filesystem::path& path) {
+  struct stat file {};
+  EXPECT_EQ(::lstat(path.c_str(), &file), 0) << path;
+  return file.st_mode & 07777;
+}
+
+TEST_F(FileTest, PrivateFilesAndDirectoriesAreForTheirOwnerAlone) {
+  const mode_t before = ::umask(0);
+  EXPECT_TRUE(EnsurePrivateDirectory(directory_ / "a/b").ok());
+  EXPECT_TRUE(WriteFileDurably(directory_ / "a/b/x", "x", FileAccess::kPrivate).ok());
+  EXPECT_TRUE(EnsureDirectory(directory_ / "shared/deep").ok());
+  ::umask(before);
+  EXPECT_EQ(ModeOf(directory_ / "a"), 0700U);
+  EXPECT_EQ(ModeOf(directory_ / "a/b"), 0700U);
+  EXPECT_EQ(ModeOf(directory_ / "a/b/x"), 0600U);
+  EXPECT_EQ(ModeOf(directory_ / "shared/deep"), 0777U);
+  EXPECT_EQ(EnsurePrivateDirectory(directory_ / "a/b/x").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(EnsurePrivateDirectory(directory_ / "a/b/x/y").code(), StatusCode::kIoError);
+}
+
+TEST_F(FileTest, RightsOfOthersAreTakenAwayAndCounted) {
+  const auto tree = directory_ / "tree";
+  std::filesystem::create_directories(tree / "inside");
+  ASSERT_TRUE(WriteFileDurably(tree / "inside/x", "x").ok());
+  ASSERT_TRUE(WriteFileDurably(directory_ / "outside", "x").ok());
+  std::filesystem::create_symlink(directory_ / "outside", tree / "link");
+  ::chmod(tree.c_str(), 0755);
+  ::chmod((tree / "inside").c_str(), 0750);
+  ::chmod((tree / "inside/x").c_str(), 0444);
+  ::chmod((directory_ / "outside").c_str(), 0644);
+  EXPECT_EQ(MakePrivate(tree, Reach::kOne).value(), 1U);
+  EXPECT_EQ(ModeOf(tree), 0700U);
+  EXPECT_EQ(ModeOf(tree / "inside"), 0750U);
+  EXPECT_EQ(MakePrivate(tree).value(), 2U);
+  EXPECT_EQ(ModeOf(tree / "inside"), 0700U);
+  EXPECT_EQ(ModeOf(tree / "inside/x"), 0400U);
+  EXPECT_EQ(ModeOf(directory_ / "outside"), 0644U) << "links are not followed";
+  EXPECT_EQ(MakePrivate(tree).value(), 0U);
+  EXPECT_EQ(MakePrivate(directory_ / "nothing").value(), 0U);
+}
+
 }  // namespace
 }  // namespace codband

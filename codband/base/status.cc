@@ -18,6 +18,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "kUnavailable";
     case StatusCode::kCheckFailed:
       return "kCheckFailed";
+    case StatusCode::kConflict:
+      return "kConflict";
   }
   return "unknown code";
 }

@@ -18,6 +18,7 @@ enum class StatusCode {
   kIoError,          // the disk or the network failed
   kUnavailable,      // temporary: try again
   kCheckFailed,      // a condition that the caller asked to verify does not hold
+  kConflict,         // what is there already does not allow it: choose another name
 };
 
 std::string_view StatusCodeName(StatusCode code);

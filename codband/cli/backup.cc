@@ -1,5 +1,6 @@
 // codband backup: a snapshot of a data directory.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <memory>
 
@@ -16,8 +17,11 @@ struct BackupFlags {
 
 constexpr std::string_view kBackupFooter = R"(
 Works whether a server is running on the data or not. A running server makes the copy itself, of one
-moment, while it goes on serving; if it requires an API key, put the key into the environment
-variable CODBAND_API_KEY. The copy is made on the server's machine.
+moment, among its backups (its setting backup.root), while it goes on serving; from there the copy is
+moved. If the server requires a key, put one with the role admin into the environment variable
+CODBAND_API_KEY. Run the command on the server's machine, as its user or as root.
+
+Group and others get no rights to the copy: directories have the mode 0700, files 0600.
 
 The copy is a data directory: 'codband doctor --data COPY' checks it, 'codband restore' restores it.
 
@@ -26,6 +30,7 @@ Examples:
   codband doctor --data /backups/codband-2026-07-29)";
 
 Status RunBackup(const BackupFlags& flags) {
+  ::umask(S_IRWXG | S_IRWXO);
   const auto how = server::BackUpData(flags.data, flags.out);
   if (!how.ok()) return how.status();
   fmt::print("Backed up {} to {}{}{}\n", flags.data, flags.out, how.value().empty() ? "" : " ",

@@ -25,6 +25,7 @@ void AddReplayCommand(CLI::App& app, Status& status);
 void AddEvaluateCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
 void AddServeCommand(CLI::App& app, Status& status);
+void AddKeysCommand(CLI::App& app, Status& status);
 void AddBackupCommand(CLI::App& app, Status& status);
 void AddRestoreCommand(CLI::App& app, Status& status);
 void AddExportCommand(CLI::App& app, Status& status);

@@ -23,7 +23,7 @@ constexpr const char* kAbout =
     "codband: an online recommender engine for users whose preferences change.\n\n"
     "Start here:\n"
     "  codband serve --demo            a server with simulated users\n"
-    "  codband serve --data DIR        the server; see also backup, restore, export and doctor\n"
+    "  codband serve --data DIR        the server; see also keys, backup, restore, export, doctor\n"
     "  codband policies                the policies and their parameters\n"
     "  codband simulate                compare policies on a simulated population\n"
     "  codband paper --quick           the paper's experiments in small, about a minute\n"
@@ -39,6 +39,7 @@ int ExitCode(const Status& status) {
       return 0;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:
+    case StatusCode::kConflict:
       return kExitBadInput;
     default:
       return kExitFailure;
@@ -54,6 +55,7 @@ void AddCommands(CLI::App& app, Status& status) {
   AddEvaluateCommand(app, status);
   AddPoliciesCommand(app, status);
   AddServeCommand(app, status);
+  AddKeysCommand(app, status);
   AddBackupCommand(app, status);
   AddRestoreCommand(app, status);
   AddExportCommand(app, status);

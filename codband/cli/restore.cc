@@ -2,6 +2,7 @@
 #include "codband/server/admin/restore.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <memory>
 
@@ -18,14 +19,15 @@ struct RestoreFlags {
 
 constexpr std::string_view kRestoreFooter = R"(
 The backup is checked first, as 'codband doctor' does. The target must be new or empty: move a damaged
-directory away, and keep it until the restored one works. The backup is not changed. If the command
-is interrupted, run it again.
+directory away, and keep it until the restored one works. The backup is not changed; a directory that
+a server is running on is refused. If the command is interrupted, run it again.
 
 Example:
   mv /var/lib/codband /var/lib/codband-damaged
   codband restore --from /backups/codband-2026-07-29 --data /var/lib/codband)";
 
 Status RunRestore(const RestoreFlags& flags) {
+  ::umask(S_IRWXG | S_IRWXO);
   const auto findings = server::RestoreBackup(flags.from, flags.data);
   if (!findings.ok()) return findings.status();
   fmt::print("Restored {} to {}:\n\n{}", flags.from, flags.data, FindingsText(findings.value()));

@@ -1,5 +1,6 @@
 // codband serve: the recommender as an HTTP service.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -31,9 +32,12 @@ their reward. Start it again on the same directory and it goes on.
 
 The command line overrides the environment, the environment overrides the file. The setting
 wait_seconds in the section [rewards] of the file is the environment variable
-CODBAND_REWARDS_WAIT_SECONDS and the flag --set rewards.wait_seconds=60. The API key that requests
-must send in the header X-API-Key comes from the environment variable CODBAND_API_KEY or from the
-file that server.api_key_file names.
+CODBAND_REWARDS_WAIT_SECONDS and the flag --set rewards.wait_seconds=60.
+
+To serve other machines it needs keys, which requests send in the header X-API-Key: 'codband keys'
+makes a file of them for the setting keys.file. One key that may do everything can also come from the
+environment variable CODBAND_API_KEY or from the file that server.api_key_file names. Changes of
+keys.file count within a second, or at once after SIGHUP.
 
 Examples:
   codband serve --demo                                   a demonstration, on port 8080
@@ -43,10 +47,14 @@ Examples:
 
 Stop it with Ctrl-C or SIGTERM: it answers the requests it has read, then exits with 0.)";
 
-// The signals that stop the program, blocked in all threads that are started after it.
-class StopSignals {
+// The signals that the program waits for, blocked in all threads that are started after it. SIGINT
+// and SIGTERM stop it; SIGHUP makes it read its files of keys again, except on a terminal, which
+// sends it when it is closed: there it stops the program.
+class Signals {
  public:
-  StopSignals() {
+  enum class Came { kNone, kReload, kStop };
+
+  Signals() {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
@@ -59,14 +67,16 @@ class StopSignals {
     std::signal(SIGPIPE, SIG_IGN);
   }
   // From now on a second signal ends the program at once.
-  ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
+  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
 
-  // Waits at most `ms` for a signal; whether one came.
-  bool Wait(std::int64_t ms) const {
+  // Waits at most `ms` for a signal.
+  Came Wait(std::int64_t ms) const {
     const timespec timeout{.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
-    return sigtimedwait(&signals_, nullptr, &timeout) > 0;
+    const int signal = sigtimedwait(&signals_, nullptr, &timeout);
+    if (signal <= 0) return Came::kNone;
+    return signal == SIGHUP && isatty(STDIN_FILENO) == 0 ? Came::kReload : Came::kStop;
   }
 
  private:
@@ -92,29 +102,33 @@ Result<server::ServeConfig> ReadConfig(const ServeFlags& flags) {
 
 // Serves until a signal comes.
 Status Serve(const server::ServeConfig& config, const ServeFlags& flags) {
-  std::optional<StopSignals> signals(std::in_place);
+  std::optional<Signals> signals(std::in_place);
   const auto started = server::Serving::Start(
       config, {.demo = flags.demo, .any_port = flags.demo && flags.listen.empty()});
   if (!started.ok()) return started.status();
   server::Serving& serving = *started.value();
   bool stop = false;
-  while (!serving.warm() && !stop) stop = signals->Wait(20);
+  while (!serving.warm() && !stop) stop = signals->Wait(20) == Signals::Came::kStop;
   fmt::print("{}Stop it with Ctrl-C or: kill {}\n", serving.Greeting(), getpid());
   std::fflush(stdout);
+  for (const std::string& note : serving.notes()) {
+    fmt::print(stderr, "codband serve: {}\n", note);
+  }
 
-  const auto report_log = [&serving] {
-    if (const auto news = serving.DecisionLogNews()) {
-      fmt::print(stderr, "codband serve: {}\n", *news);
-    }
+  const auto report = [](const std::optional<std::string>& news) {
+    if (news) fmt::print(stderr, "codband serve: {}\n", *news);
   };
   while (!stop) {
-    stop = signals->Wait(1000);
-    report_log();
+    const Signals::Came came = signals->Wait(1000);
+    stop = came == Signals::Came::kStop;
+    report(serving.ReloadKeys(came == Signals::Came::kReload ? server::KeyGate::When::kNow
+                                                             : server::KeyGate::When::kChanged));
+    report(serving.DecisionLogNews());
   }
   signals.reset();
   fmt::print(stderr, "codband serve: stopping\n");
   serving.Stop();
-  report_log();
+  report(serving.DecisionLogNews());
   return {};
 }
 
@@ -126,6 +140,7 @@ Status RunServe(const ServeFlags& flags) {
     return {};
   }
   CODBAND_RETURN_IF_ERROR(server::CheckExposure(config.value()));
+  ::umask(S_IRWXG | S_IRWXO);  // RocksDB's files too are for their owner alone
   if (config.value().data.empty() && flags.demo) config.value().data = server::DemoDirectory();
   if (config.value().data.empty()) {
     return Status::InvalidArgument(
@@ -147,7 +162,7 @@ void AddServeCommand(CLI::App& app, Status& status) {
                    "One setting; may be given several times");
   command.Switch("--print-config", flags->print_config,
                  "Print the settings that would be used, with their defaults, and exit");
-  command.Switch("--insecure", flags->insecure, "Serve other machines although no API key is set");
+  command.Switch("--insecure", flags->insecure, "Serve other machines although there is no key");
   command.Switch("--demo", flags->demo,
                  "Serve simulated listeners of a small world of music (default data directory: "
                  "out/demo)");

@@ -97,6 +97,9 @@ Result<std::unique_ptr<Learner>> Learner::Open(store::Store& store, const Engine
   learner->applied_sequence_ = sequence;
   learner->checkpoint_sequence_ = sequence;
   learner->has_checkpoint_ = checkpoint.has_value();
+  if (checkpoint) {
+    for (const Change& change : checkpoint->recent) learner->NoteChange(change.time_ms);
+  }
   CODBAND_RETURN_IF_ERROR(learner->Replay());
   return learner;
 }

@@ -100,6 +100,7 @@ class Learner {
   std::uint64_t checkpoint_sequence() const { return checkpoint_sequence_.load(); }
   std::uint64_t checkpoints() const { return checkpoints_.load(); }  // since the start
   bool has_checkpoint() const { return has_checkpoint_.load(); }
+  // Of changes before the start those that the checkpoint lists are counted.
   std::uint64_t ChangesSince(std::int64_t time_ms) const;
   // What is wrong now; empty if nothing is.
   std::string last_error() const;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -188,9 +189,10 @@ class FakeEngine final : public engine::Engine {
   Status Checkpoint() override { return {}; }
   Status Backup(const std::filesystem::path& directory) override {
     ++calls_;
-    if (directory == "/taken") {
-      return Status::InvalidArgument("directory: /taken exists already");
+    if (directory.filename() == "broken") {
+      return Status::IoError("cannot write to " + directory.string() + ": Input/output error");
     }
+    std::filesystem::create_directories(directory);
     return {};
   }
   Status Check() override { return {}; }

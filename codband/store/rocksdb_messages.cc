@@ -31,7 +31,7 @@ RocksDbMessages::~RocksDbMessages() {
 }
 
 void RocksDbMessages::Open() {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   struct stat file {};
   bytes_ = fd_ >= 0 && ::fstat(fd_, &file) == 0 ? static_cast<std::size_t>(file.st_size) : 0;
 }

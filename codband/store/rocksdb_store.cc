@@ -320,7 +320,10 @@ Status RocksDbStore::Backup(const fs::path& directory) {
   }
   Leftovers leftovers;
   leftovers.Add(partial);
+  // Twice: nobody may look into it while it grows, and its files are not for others either.
+  if (const auto empty = MakePrivate(partial); !empty.ok()) return empty.status();
   CODBAND_RETURN_IF_ERROR(CopyTo(partial));
+  if (const auto full = MakePrivate(partial); !full.ok()) return full.status();
   CODBAND_RETURN_IF_ERROR(SyncDirectory(partial));
   if (::rename(partial.c_str(), target.c_str()) != 0) {
     return Status::IoError(fmt::format("cannot rename {} to {}: {}", partial.string(),
@@ -377,6 +380,18 @@ StoreStats RocksDbStore::Stats() const {
 }
 
 }  // namespace
+
+bool IsRocksDbStoreInUse(const fs::path& directory) {
+  // The lock that RocksDB takes. Asking for it needs no right to write, and creates no file.
+  const int fd = ::open((directory / "rocksdb" / "LOCK").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool in_use = ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  ::close(fd);
+  return in_use;
+}
 
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
                                                 const RocksDbOptions& options) {

@@ -23,4 +23,8 @@ struct RocksDbOptions {
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const std::filesystem::path& directory,
                                                 const RocksDbOptions& options = {});
 
+// Whether another process has the tables in `directory`/rocksdb open for writing. Changes nothing,
+// and works where nothing can be written.
+bool IsRocksDbStoreInUse(const std::filesystem::path& directory);
+
 }  // namespace codband::store

@@ -94,7 +94,8 @@ class Store {
 
   // Copies a snapshot into `directory`, which must not exist yet, while others write (bulk writes
   // wait). The copy can be opened like the original. Files are hard-linked where the file system
-  // allows it, and copied otherwise. Until it is complete its name ends in ".partial".
+  // allows it, and copied otherwise. Until it is complete its name ends in ".partial". Group and
+  // others get no rights to it.
   virtual Status Backup(const std::filesystem::path& directory) = 0;
 
   // Reads everything and checks it against its checksums.

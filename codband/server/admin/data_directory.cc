@@ -1,12 +1,14 @@
 #include "codband/server/admin/data_directory.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "codband/base/clock.h"
 #include "codband/base/file.h"
 #include "codband/engine/records.h"
 #include "codband/server/http/http_client.h"
@@ -31,13 +33,13 @@ std::string ErrorText(const HttpReply& reply) {
   return reply.body.empty() ? "no reason given" : reply.body;
 }
 
-Status AskForBackup(const ServerNote& server, const std::filesystem::path& out) {
+Status AskForBackup(const ServerNote& server, const std::string& name) {
   const auto url = ParseHttpUrl(server.url);
   if (!url.ok()) return url.status();
   auto client = HttpClient::Connect(url.value(), kConnectTimeout);
   if (!client.ok()) return client.status();
   HttpRequest request{
-      .method = "POST", .target = "/v1/backup", .body = Json{{"directory", out.string()}}.dump()};
+      .method = "POST", .target = "/v1/backup", .body = Json{{"name", name}}.dump()};
   if (const char* key = std::getenv("CODBAND_API_KEY")) request.headers = {{"X-API-Key", key}};
   const auto reply = client.value()->Send(request, kBackupTimeout);
   if (!reply.ok()) return reply.status();
@@ -45,14 +47,41 @@ Status AskForBackup(const ServerNote& server, const std::filesystem::path& out) 
   if (status / 100 == 2) return {};
   const std::string text = fmt::format(
       "the server at {} refused ({}): {}{}", server.url, status, ErrorText(reply.value()),
-      status == 401 ? "; put its key into the environment variable CODBAND_API_KEY" : "");
+      status == 401 || status == 403
+          ? "; put a key with the role admin into the environment variable CODBAND_API_KEY"
+          : "");
   return status / 100 == 4 ? Status::InvalidArgument(text) : Status::IoError(text);
+}
+
+// Moves a directory, to another file system if need be.
+Status MoveDirectory(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const std::filesystem::path parent = to.parent_path();
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(parent));
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error == std::errc::cross_device_link) {
+    CODBAND_RETURN_IF_ERROR(CopyTreeDurably(from, to));
+    std::filesystem::remove_all(from, error);
+  }
+  if (error) {
+    return Status::IoError(fmt::format("cannot move {} to {}: {}; the copy is complete where it is",
+                                       from.string(), to.string(), error.message()));
+  }
+  return SyncDirectory(parent);
+}
+
+// Has the server make a copy among its backups, under a name that nobody else takes.
+Status BackUpByServer(const ServerNote& server, const std::filesystem::path& out) {
+  const std::string name = fmt::format("command-{}-{}", UnixMillis(), ::getpid());
+  CODBAND_RETURN_IF_ERROR(AskForBackup(server, name));
+  return MoveDirectory(server.backups / name, out);
 }
 
 }  // namespace
 
 Status WriteServerNote(const std::filesystem::path& data, const ServerNote& note) {
-  return WriteFileDurably(NotePath(data), Json{{"url", note.url}, {"pid", note.pid}}.dump() + "\n");
+  const Json json{{"url", note.url}, {"pid", note.pid}, {"backups", note.backups.string()}};
+  return WriteFileDurably(NotePath(data), json.dump() + "\n", FileAccess::kPrivate);
 }
 
 void RemoveServerNote(const std::filesystem::path& data) {
@@ -66,9 +95,11 @@ std::optional<ServerNote> ReadServerNote(const std::filesystem::path& data) {
   const Json json = Json::parse(text.value(), nullptr, false);
   if (!json.is_object() || !json.contains("url") || !json["url"].is_string()) return std::nullopt;
   const auto pid = json.find("pid");
+  const auto backups = json.find("backups");
   return ServerNote{
       .url = json["url"],
-      .pid = pid != json.end() && pid->is_number_integer() ? pid->get<std::int64_t>() : 0};
+      .pid = pid != json.end() && pid->is_number_integer() ? pid->get<std::int64_t>() : 0,
+      .backups = backups != json.end() && backups->is_string() ? backups->get<std::string>() : ""};
 }
 
 std::optional<ServerNote> FindRunningServer(const std::filesystem::path& data) {
@@ -129,7 +160,8 @@ Result<std::unique_ptr<engine::Engine>> OpenDataForReading(const std::filesystem
 Result<std::string> BackUpData(const std::filesystem::path& data,
                                const std::filesystem::path& out) {
   std::error_code error;
-  const std::filesystem::path target = std::filesystem::absolute(out, error);
+  std::filesystem::path target = std::filesystem::absolute(out, error).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();
   if (error || out.empty()) {
     return Status::InvalidArgument(
         fmt::format("'{}' is not the name of a directory", out.string()));
@@ -141,12 +173,13 @@ Result<std::string> BackUpData(const std::filesystem::path& data,
   // The lock of the store tells whether a server runs; the note may be left over from a crash.
   auto store = OpenDataStore(data, {.create = false});
   if (store.ok()) {
+    CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(target.parent_path()));
     CODBAND_RETURN_IF_ERROR(store.value()->Backup(target));
     return std::string();
   }
   const auto note = ReadServerNote(data);
   if (store.status().code() != StatusCode::kUnavailable || !note) return store.status();
-  CODBAND_RETURN_IF_ERROR(AskForBackup(*note, target));
+  CODBAND_RETURN_IF_ERROR(BackUpByServer(*note, target));
   return fmt::format("by the server at {}", note->url);
 }
 

@@ -16,6 +16,7 @@ namespace codband::server {
 struct ServerNote {
   std::string url;  // "http://127.0.0.1:8080"
   std::int64_t pid = 0;
+  std::filesystem::path backups = {};  // where the server makes backups
 };
 
 Status WriteServerNote(const std::filesystem::path& data, const ServerNote& note);
@@ -34,7 +35,8 @@ Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path&
 Result<std::unique_ptr<engine::Engine>> OpenDataForReading(const std::filesystem::path& data);
 
 // Copies a snapshot of the data to `out`, which must not exist: by asking the server if one has the
-// directory open, else directly. Says which: "by the server at http://…", or "".
+// directory open, else directly. A server makes the copy where it keeps backups; from there it is
+// moved. Group and others get no rights to it. Says how: "by the server at http://…", or "".
 Result<std::string> BackUpData(const std::filesystem::path& data, const std::filesystem::path& out);
 
 }  // namespace codband::server

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "codband/base/file.h"
+#include "codband/store/rocksdb_store.h"
 
 namespace codband::server {
 namespace {
@@ -35,6 +36,7 @@ Status CopyStore(const fs::path& from, const fs::path& data) {
   fs::remove_all(unfinished, error);
   if (!error) {
     CODBAND_RETURN_IF_ERROR(CopyTreeDurably(from / kStore, unfinished));
+    if (const auto closed = MakePrivate(unfinished); !closed.ok()) return closed.status();
     fs::rename(unfinished, data / kStore, error);
   }
   if (error) {
@@ -49,10 +51,18 @@ Status CopyStore(const fs::path& from, const fs::path& data) {
 
 Result<std::vector<Finding>> RestoreBackup(const fs::path& from, const fs::path& data) {
   CODBAND_RETURN_IF_ERROR(CheckEmpty(data));
+  // Files of a database in use change while they are copied: the copy would be of no moment.
+  if (store::IsRocksDbStoreInUse(from)) {
+    return Status(StatusCode::kUnavailable,
+                  fmt::format("{} is in use by another process: make a backup of it with 'codband "
+                              "backup --data {} --out NEW', and restore that",
+                              from.string(), from.string()));
+  }
   auto findings = ExamineData(from);
   if (!findings.ok()) return findings.status();
   CODBAND_RETURN_IF_ERROR(CheckSound(from, findings.value()));
-  CODBAND_RETURN_IF_ERROR(EnsureDirectory(data));
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(data));
+  if (const auto closed = MakePrivate(data, Reach::kOne); !closed.ok()) return closed.status();
   CODBAND_RETURN_IF_ERROR(CopyStore(from, data));
   return findings;
 }

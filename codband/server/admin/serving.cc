@@ -26,10 +26,12 @@ std::string ReachableUrl(std::string host, std::uint16_t port) {
 Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
                                                 const ServingOptions& options) {
   std::unique_ptr<Serving> serving(new Serving(config));
+  CODBAND_RETURN_IF_ERROR(serving->OpenKeys());
   CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
   CODBAND_RETURN_IF_ERROR(serving->OpenEngine());
   CODBAND_RETURN_IF_ERROR(serving->Listen(options.any_port));
-  CODBAND_RETURN_IF_ERROR(WriteServerNote(config.data, {.url = serving->url_, .pid = getpid()}));
+  CODBAND_RETURN_IF_ERROR(WriteServerNote(
+      config.data, {.url = serving->url_, .pid = getpid(), .backups = BackupRoot(config)}));
   if (options.demo) {
     auto demo = Demo::Start(*serving->engine_, {.seed = config.engine.seed});
     if (!demo.ok()) return demo.status();
@@ -38,8 +40,45 @@ Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
   return serving;
 }
 
+void Serving::CloseToOthers(const std::filesystem::path& path, Reach reach) {
+  const auto changed = MakePrivate(path, reach);
+  if (!changed.ok()) {
+    notes_.push_back(fmt::format("{}; other users of this machine may have access to it",
+                                 changed.status().message()));
+  } else if (changed.value() > 0) {
+    notes_.push_back(fmt::format(
+        "{} was open to other users of this machine: took the rights of group and others away "
+        "from {} {}",
+        path.string(), changed.value(),
+        changed.value() == 1 ? "file or directory" : "files and directories"));
+  }
+}
+
+Status Serving::OpenKeys() {
+  if (!RequiresKeys(config_)) return {};
+  auto keys = KeyGate::Open({.file = config_.keys_file,
+                             .admin_key = config_.api_key,
+                             .max_failures = config_.max_key_failures});
+  if (!keys.ok()) return keys.status();
+  keys_ = std::move(keys).value();
+  return {};
+}
+
+std::optional<std::string> Serving::ReloadKeys(KeyGate::When when) {
+  if (keys_ == nullptr) return std::nullopt;
+  const auto count = keys_->Reload(when);
+  if (!count.ok()) {
+    return fmt::format("keys.file: {}; the keys that were read before stay valid",
+                       count.status().message());
+  }
+  if (!count.value()) return std::nullopt;
+  return fmt::format("keys.file: read again, {} keys", *count.value());
+}
+
 Status Serving::OpenDecisionLog() {
   if (config_.decision_log.directory.empty()) return {};
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(config_.decision_log.directory));
+  CloseToOthers(config_.decision_log.directory, Reach::kTree);
   auto log = DecisionLog::Open(config_.decision_log);
   if (!log.ok()) return log.status();
   log_ = std::move(log).value();
@@ -47,7 +86,10 @@ Status Serving::OpenDecisionLog() {
 }
 
 Status Serving::OpenEngine() {
-  CODBAND_RETURN_IF_ERROR(EnsureDirectory(config_.data));
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(config_.data));
+  CloseToOthers(config_.data, Reach::kOne);
+  CloseToOthers(config_.data / "rocksdb", Reach::kTree);
+  CloseToOthers(BackupRoot(config_), Reach::kOne);
   auto store = OpenDataStore(config_.data, config_.store);
   if (!store.ok()) return store.status();
   std::function<void(const engine::FinishedDecision&)> on_finished;
@@ -69,8 +111,10 @@ Status Serving::OpenEngine() {
 }
 
 Status Serving::Listen(bool any_port) {
-  const ApiOptions api{.mode = config_.api.mode, .decision_log = log_.get()};
+  const ApiOptions api{
+      .mode = config_.api.mode, .decision_log = log_.get(), .backup_root = BackupRoot(config_)};
   ServerOptions options = config_.server;
+  options.gatekeeper = keys_.get();
   auto server = StartServer(*engine_, options, api);
   if (!server.ok() && server.status().code() == StatusCode::kUnavailable && any_port) {
     options.port = 0;
@@ -88,20 +132,19 @@ Status Serving::Listen(bool any_port) {
 }
 
 std::string Serving::Greeting() const {
-  std::string text =
-      fmt::format("codband {} listens on {}\nData in {}, policy {}, {} features{}\n", kVersion,
-                  url_, config_.data.string(), config_.engine.policy, engine_->dim(),
-                  config_.server.api_key.empty() ? "" : ", API key required");
+  std::string text = fmt::format("codband {} listens on {}\nData in {}, policy {}, {} features{}\n",
+                                 kVersion, url_, config_.data.string(), config_.engine.policy,
+                                 engine_->dim(), keys_ == nullptr ? "" : ", key required");
   if (demo_ == nullptr) return text;
   const std::string& user = demo_->world().user(0);
-  fmt::format_to(
-      std::back_inserter(text),
-      "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
-      "  curl -s '{}/v1/rank?explain=true' -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
-      "  curl -s {}/v1/events/EVENT_ID/reward -d '{{\"value\": 1}}'  # EVENT_ID of the reply "
-      "above\n"
-      "  curl -s {}/v1/users/{}\n\n",
-      demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, url_, user);
+  fmt::format_to(std::back_inserter(text),
+                 "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
+                 "  curl -s '{}/v1/rank?explain=true' -H 'Content-Type: application/json' \\\n"
+                 "    -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
+                 "  curl -s {}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n"
+                 "    -d '{{\"value\": 1}}'  # EVENT_ID of the reply above\n"
+                 "  curl -s {}/v1/users/{}\n\n",
+                 demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, url_, user);
   return text;
 }
 

@@ -4,13 +4,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "codband/base/file.h"
 #include "codband/base/status.h"
 #include "codband/engine/engine.h"
 #include "codband/server/admin/demo.h"
 #include "codband/server/api/decision_log.h"
 #include "codband/server/config/config.h"
 #include "codband/server/http/server.h"
+#include "codband/server/keys/key_gate.h"
 
 namespace codband::server {
 
@@ -37,8 +40,14 @@ class Serving {
   bool warm() const { return demo_ == nullptr || demo_->warm(); }
   // What is served where, and for a demo what to try, for people.
   std::string Greeting() const;
+  // What was found and mended at the start: sentences for the operator.
+  const std::vector<std::string>& notes() const { return notes_; }
   // A sentence when the decision log begins to fail or works again; none if nothing has changed.
   std::optional<std::string> DecisionLogNews();
+
+  // Reads the file of keys again if it has changed, or in any case. A sentence if it was read, or
+  // could not be; the keys that were read last stay valid then.
+  std::optional<std::string> ReloadKeys(KeyGate::When when);
 
   // Answers what has been read, removes the note, writes the last checkpoint, flushes the decision
   // log. Safe to call twice.
@@ -46,16 +55,22 @@ class Serving {
 
  private:
   explicit Serving(const ServeConfig& config) : config_(config) {}
+  // Takes the rights of others away from what may have been made by an older version, or by hand;
+  // notes it if there were any.
+  void CloseToOthers(const std::filesystem::path& path, Reach reach);
+  Status OpenKeys();
   Status OpenDecisionLog();
   Status OpenEngine();
   Status Listen(bool any_port);
 
   const ServeConfig config_;
   std::unique_ptr<DecisionLog> log_;  // may be null
+  std::unique_ptr<KeyGate> keys_;     // null: no key is required
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Demo> demo_;  // may be null
   std::string url_;
+  std::vector<std::string> notes_;
   bool log_fails_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@ class DecisionLog;
 struct ApiOptions {
   std::string mode = {};                      // of the engine, shown on the page: "online"
   const DecisionLog* decision_log = nullptr;  // for the metrics; outlives the API
+  std::filesystem::path backup_root = {};     // where POST /v1/backup writes; empty: nowhere
 };
 
 // The HTTP API of an engine: JSON in, a call of the engine, JSON out. docs/http_api.md describes

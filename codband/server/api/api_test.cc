@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "codband/server/api/openapi.h"
+#include "codband/server/keys/key_gate.h"
 #include "codband/server/server_fixture.h"
 
 namespace codband::server {
@@ -131,7 +136,9 @@ TEST_F(ApiTest, ImportsLines) {
 
 TEST_F(ApiTest, ImportsChunkedLines) {
   TestClient client = Connect();
-  client.Send("POST /v1/items HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
+  client.Send(
+      "POST /v1/items HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n");
   client.Send("10\r\n{\"id\":\"a\",\"featu\r\n");
   client.Send("10\r\nres\":[1,2,3,4]}\n\r\n0\r\n\r\n");
   EXPECT_EQ(client.Receive().body.substr(0, 14), R"({"accepted":1,)");
@@ -192,10 +199,54 @@ TEST_F(ApiTest, Changes) {
 }
 
 TEST_F(ApiTest, Backups) {
-  const TestReply reply = Request("POST", "/v1/backup", R"({"directory":"/b"})");
+  const TestReply reply = Request("POST", "/v1/backup", R"({"name":"monday"})");
   EXPECT_EQ(reply.status, 201);
-  EXPECT_EQ(reply.body, R"({"directory":"/b"})");
-  EXPECT_EQ(Request("POST", "/v1/backup", R"({"directory":"/taken"})").status, 400);
+  EXPECT_EQ(reply.body, R"({"name":"monday"})");
+  EXPECT_TRUE(std::filesystem::is_directory(backup_root() / "monday"));
+  const TestReply again = Request("POST", "/v1/backup", R"({"name":"monday"})");
+  EXPECT_EQ(again.status, 409);
+  EXPECT_EQ(again.Error("code"), "Conflict");
+  EXPECT_EQ(again.Error("field"), "name");
+  EXPECT_EQ(again.body.find(backup_root().string()), std::string::npos) << again.body;
+}
+
+// A client chooses a name, never a place: the server's user may write to many.
+TEST_F(ApiTest, BackupsCannotLeaveTheirDirectory) {
+  const std::filesystem::path outside = backup_root().parent_path() / "outside";
+  for (const std::string& name :
+       {std::string("/tmp/evil"), outside.string(), std::string("../outside"), std::string(".."),
+        std::string("."), std::string(".hidden"), std::string("a/b"), std::string("a\\\\b"),
+        std::string("a b"), std::string("a\\u0000b"), std::string("caf\xc3\xa9"),
+        std::string("x.partial"), std::string(101, 'a'), std::string()}) {
+    const TestReply reply = Request("POST", "/v1/backup", "{\"name\":\"" + name + "\"}");
+    EXPECT_EQ(reply.status, 400) << name << reply.body;
+    EXPECT_EQ(reply.Error("field"), "name") << name;
+  }
+  EXPECT_EQ(Request("POST", "/v1/backup", "{\"directory\":\"" + outside.string() + "\"}").status,
+            400);
+  EXPECT_EQ(engine_.calls(), 0U);
+  EXPECT_EQ(Request("POST", "/v1/backup", "{\"name\":\"" + std::string(100, 'a') + "\"}").status,
+            201);
+}
+
+TEST_F(ApiTest, FaultsOfTheServerAreToldWithoutItsPaths) {
+  const TestReply broken = Request("POST", "/v1/backup", R"({"name":"broken"})");
+  EXPECT_EQ(broken.status, 503);
+  EXPECT_EQ(broken.Error("message"), "cannot write to <path>: Input/output error");
+  engine_.set_last_error("cannot write to /var/lib/codband/rocksdb: IO error");
+  EXPECT_EQ(Request("GET", "/v1/health/ready").Error("message"),
+            "cannot write to <path>: IO error");
+}
+
+TEST_F(ApiTest, LinksInTheBackupDirectoryAreNotFollowed) {
+  const std::filesystem::path outside = backup_root().parent_path() / "outside";
+  std::filesystem::create_directories(backup_root());
+  std::filesystem::create_directories(outside);
+  std::filesystem::create_directory_symlink(outside / "dangling", backup_root() / "link");
+  std::filesystem::create_directory_symlink(outside, backup_root() / "other.partial");
+  EXPECT_EQ(Request("POST", "/v1/backup", R"({"name":"link"})").status, 409);
+  EXPECT_EQ(Request("POST", "/v1/backup", R"({"name":"other"})").status, 201);
+  EXPECT_TRUE(std::filesystem::is_empty(outside));
 }
 
 TEST_F(ApiTest, ReadinessIsThatOfTheStore) {
@@ -263,35 +314,130 @@ TEST_F(ApiTest, WrongMethodsAndPathsGetSuggestions) {
   EXPECT_EQ(Request("GET", "/v1/users/%ff").status, 400);
 }
 
-TEST_F(ApiTest, TheContentTypeIsIgnored) {
-  EXPECT_EQ(Request("POST", "/v1/rank", R"({"userId":"u"})",
-                    "Content-Type: application/x-www-form-urlencoded\r\n")
-                .status,
-            200);
-}
+// A server with a key of each role, and with one of the settings.
+class ApiKeyTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(directory_);
+    for (const Access role : kRoles) keys_[role] = AddKey(file(), AccessText(role), role).value();
+    gate_ = KeyGate::Open({.file = file(),
+                           .admin_key = kAdminKey,
+                           .max_failures = 3,
+                           .now = [this] { return now_; }})
+                .value();
+    ServerOptions options;
+    options.gatekeeper = gate_.get();
+    Start(options);
+  }
+  ~ApiKeyTest() override { server_.reset(); }  // before its gatekeeper
 
-TEST(ApiKeyTest, OnlyHealthIsOpenWithoutTheKey) {
-  FakeEngine engine;
-  ServerOptions options{.port = 0};
-  options.api_key = "secret";
-  auto server = StartServer(engine, options);
-  ASSERT_TRUE(server.ok());
-  const std::uint16_t port = server.value()->port();
-  for (const Route& route : Api::Routes()) {
+  std::filesystem::path file() const { return directory_ / "keys"; }
+  static std::string PathOf(const Route& route) {
     std::string path(route.pattern);
     if (path.find("{id}") != std::string::npos) path.replace(path.find("{id}"), 4, "1");
-    const std::string_view method = MethodName(route.method);
-    const TestReply without = TestClient(port).Request(method, path, "{}");
-    EXPECT_EQ(without.status == 401, route.access == Access::kKey) << path;
-    EXPECT_EQ(TestClient(port).Request(method, path, "{}", "X-API-Key: secres\r\n").status == 401,
-              route.access == Access::kKey);
-    EXPECT_NE(TestClient(port).Request(method, path, "{}", "x-api-key: secret\r\n").status, 401);
+    return path;
   }
-  EXPECT_EQ(TestClient(port).Request("GET", "/nowhere").status, 401);
-  // The refusal does not end the connection.
-  TestClient client(port);
-  EXPECT_EQ(client.Request("POST", "/v1/rank", "{}").Error("field"), "X-API-Key");
-  EXPECT_EQ(client.Request("GET", "/v1/health/live").status, 200);
+  TestReply Ask(const Route& route, const std::string& headers) {
+    return Request(MethodName(route.method), PathOf(route), "{}", headers);
+  }
+
+  static constexpr const char* kAdminKey = "a-key-of-the-settings";
+  std::map<Access, std::string> keys_;
+  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
+  std::unique_ptr<KeyGate> gate_;
+};
+
+TEST_F(ApiKeyTest, EveryRouteIsForItsRolesAndNoOthers) {
+  for (const Route& route : Api::Routes()) {
+    const bool open = route.access == Access::kOpen;
+    const TestReply without = Ask(route, "");
+    EXPECT_EQ(without.status == 401, !open) << route.pattern;
+    EXPECT_EQ(without.Has("WWW-Authenticate: Bearer"), !open) << route.pattern;
+    EXPECT_EQ(Ask(route, "X-API-Key: wrong\r\n").status == 401, !open) << route.pattern;
+    for (const auto& [role, key] : keys_) {
+      const int status = Ask(route, "X-API-Key: " + key + "\r\n").status;
+      EXPECT_NE(status, 401) << route.pattern;
+      EXPECT_EQ(status == 403, !Allows(role, route.access))
+          << route.operation << " for " << AccessText(role);
+    }
+  }
+  EXPECT_EQ(Request("GET", "/nowhere").status, 401);
+  EXPECT_EQ(Request("GET", "/nowhere", "", "X-API-Key: " + keys_[Access::kRank] + "\r\n").status,
+            404);
+}
+
+TEST_F(ApiKeyTest, RolesAreAsDocumented) {
+  const auto status = [&](Access role, const char* method, const char* path) {
+    return Request(method, path, "{}", "X-API-Key: " + keys_[role] + "\r\n").status;
+  };
+  for (const Access role : {Access::kRank, Access::kItems, Access::kRead}) {
+    EXPECT_EQ(status(role, "POST", "/v1/backup"), 403);
+    EXPECT_EQ(status(role, "DELETE", "/v1/users/ada"), 403);
+    EXPECT_EQ(status(role, "GET", "/openapi.json"), 200);
+  }
+  EXPECT_EQ(status(Access::kRank, "GET", "/v1/users/ada"), 403);
+  EXPECT_EQ(status(Access::kRank, "PUT", "/v1/items/a"), 403);
+  EXPECT_EQ(status(Access::kRead, "POST", "/v1/rank"), 403);
+  EXPECT_EQ(status(Access::kItems, "GET", "/v1/items/a"), 404);
+  EXPECT_EQ(status(Access::kRead, "GET", "/v1/users/ada"), 200);
+  EXPECT_EQ(status(Access::kAdmin, "DELETE", "/v1/users/ada"), 204);
+  EXPECT_EQ(engine_.calls(), 1U);
+}
+
+TEST_F(ApiKeyTest, TheKeyComesInOneOfThreeHeaders) {
+  const std::string key = keys_[Access::kRead];
+  for (const std::string& header :
+       {"X-API-Key: " + key, "x-api-key:" + key, "Authorization: Bearer " + key,
+        "authorization: bearer  " + key, "Ocp-Apim-Subscription-Key: " + key,
+        "X-API-Key: " + key + "\r\nAuthorization: Bearer " + key,
+        "Authorization: Basic dTpw\r\nX-API-Key: " + key, std::string("X-API-Key: ") + kAdminKey}) {
+    EXPECT_EQ(Request("GET", "/v1/models", "", header + "\r\n").status, 200) << header;
+  }
+  EXPECT_EQ(Request("GET", "/v1/models", "", "Authorization: Basic dTpw\r\n").status, 401);
+  EXPECT_EQ(Request("GET", "/v1/models", "", "Authorization: " + key + "\r\n").status, 401);
+}
+
+// Which of two keys counts must not depend on who reads the request.
+TEST_F(ApiKeyTest, TwoKeysAreRefused) {
+  const std::string key = keys_[Access::kAdmin];
+  for (const std::string& headers :
+       {"X-API-Key: " + key + "\r\nX-API-Key: " + key, "X-API-Key: x\r\nX-API-Key: " + key,
+        "X-API-Key: x\r\nAuthorization: Bearer " + key,
+        "Authorization: Bearer " + key + "\r\nAuthorization: Bearer " + key,
+        "Ocp-Apim-Subscription-Key: " + key + "\r\nX-API-Key: " + keys_[Access::kRank]}) {
+    EXPECT_EQ(Request("GET", "/v1/models", "", headers + "\r\n").status, 400) << headers;
+  }
+}
+
+TEST_F(ApiKeyTest, WrongKeysHaveToWaitAndConnectionsWithARightOneGoOn) {
+  const std::string right = "X-API-Key: " + keys_[Access::kRead] + "\r\n";
+  TestClient admitted = Connect();
+  EXPECT_EQ(admitted.Request("GET", "/v1/models", "", right).status, 200);
+  for (int i = 0; i < 3; ++i) {
+    const std::string guess = "X-API-Key: guess" + std::to_string(i) + "\r\n";
+    EXPECT_EQ(Request("GET", "/v1/models", "", guess).status, 401);
+  }
+  const TestReply refused = Request("GET", "/v1/models", "", "X-API-Key: guess\r\n");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.Error("code"), "TooManyFailures");
+  EXPECT_TRUE(refused.Has("Retry-After: 1\r\n"));
+  EXPECT_EQ(Request("GET", "/v1/models", "", right).status, 429) << "the same address";
+  EXPECT_EQ(admitted.Request("GET", "/v1/models", "", right).status, 200);
+  EXPECT_EQ(Request("GET", "/v1/health/live").status, 200);
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(Request("GET", "/v1/models", "", right).status, 200);
+}
+
+TEST_F(ApiKeyTest, ARemovedKeyEndsAlsoOnAnOpenConnection) {
+  const std::string right = "X-API-Key: " + keys_[Access::kRead] + "\r\n";
+  TestClient client = Connect();
+  EXPECT_EQ(client.Request("GET", "/v1/models", "", right).status, 200);
+  EXPECT_EQ(client.Request("POST", "/v1/rank", "{}", right).status, 403);
+  EXPECT_EQ(client.Request("GET", "/v1/models", "", right).status, 200);
+  EXPECT_EQ(client.Request("GET", "/v1/models").status, 401) << "the refusal keeps the connection";
+  ASSERT_TRUE(RemoveKey(file(), "read").ok());
+  ASSERT_EQ(gate_->Reload(KeyGate::When::kChanged).value(), 3U);
+  EXPECT_EQ(client.Request("GET", "/v1/models", "", right).status, 401);
 }
 
 TEST(ServerStartTest, RefusesWhatItCannotDo) {

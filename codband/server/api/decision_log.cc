@@ -132,7 +132,7 @@ class RotatingFile {
     // After all existing files, even if the clock was set back: names must sort by age.
     if (!files.empty() && name <= files.back()) name = files.back().Next();
     path_ = options_.directory / name.ToString();
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
     if (fd_ < 0) return Failed("create");
     size_ = 0;
     files.push_back(name);
@@ -269,7 +269,7 @@ class ThreadedDecisionLog final : public DecisionLog {
 }  // namespace
 
 Result<std::unique_ptr<DecisionLog>> DecisionLog::Open(const DecisionLogOptions& options) {
-  CODBAND_RETURN_IF_ERROR(EnsureDirectory(options.directory));
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(options.directory));
   return std::unique_ptr<DecisionLog>(std::make_unique<ThreadedDecisionLog>(options));
 }
 

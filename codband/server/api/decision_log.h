@@ -46,7 +46,8 @@ std::string ToDsJson(const engine::FinishedDecision& decision);
 // from any thread.
 class DecisionLog {
  public:
-  // Creates the directory; errors are those of EnsureDirectory.
+  // Creates the directory; it and the files are for their owner alone. Errors are those of
+  // EnsurePrivateDirectory.
   static Result<std::unique_ptr<DecisionLog>> Open(const DecisionLogOptions& options);
   virtual ~DecisionLog() = default;  // Stop()
 

@@ -9,6 +9,7 @@
 #include "codband/base/parse.h"
 #include "codband/server/api/api.h"
 #include "codband/server/api/api_error.h"
+#include "codband/server/api/backups.h"
 #include "codband/server/api/decision_log.h"
 #include "codband/server/api/import_stream.h"
 #include "codband/server/api/metrics.h"
@@ -215,15 +216,16 @@ Awaitable<void> Api::ListChanges(Call& call) {
 }
 
 Awaitable<void> Api::Backup(Call& call) {
-  const Result<std::filesystem::path> directory = ParseBackup(ParserOf(call), call.body);
-  if (!directory.ok()) co_return SetApiError(call.reply, directory.status());
+  const Result<std::string> name = ParseBackup(ParserOf(call), call.body);
+  if (!name.ok()) co_return SetApiError(call.reply, name.status());
   Pending<Status> copied(call.worker);
-  RunOn(backups_, copied, [this, path = directory.value()] { return engine_.Backup(path); });
+  RunOn(backups_, copied,
+        [this, &name] { return MakeBackup(engine_, options_.backup_root, name.value()); });
   co_await copied.Wait();
   const Status status = copied.Take();
   if (!status.ok()) co_return SetApiError(call.reply, status);
   call.reply.status = 201;
-  AppendBackupReply(call.reply.body, directory.value().native());
+  AppendBackupReply(call.reply.body, name.value());
 }
 
 Awaitable<void> Api::Live(Call& call) {

@@ -262,8 +262,8 @@ void AppendChanges(std::string& out, std::span<const engine::Change> changes) {
   out += '}';
 }
 
-void AppendBackupReply(std::string& out, std::string_view directory) {
-  AppendMember(out, "{\"directory\":", directory);
+void AppendBackupReply(std::string& out, std::string_view name) {
+  AppendMember(out, "{\"name\":", name);
   out += '}';
 }
 

@@ -22,7 +22,7 @@ void AppendUser(std::string& out, const engine::UserReport& report);
 void AppendModels(std::string& out, std::span<const engine::ModelReport> models);
 void AppendModel(std::string& out, const engine::ModelReport& model);  // with its parameter
 void AppendChanges(std::string& out, std::span<const engine::Change> changes);
-void AppendBackupReply(std::string& out, std::string_view directory);
+void AppendBackupReply(std::string& out, std::string_view name);
 void AppendError(std::string& out, const HttpError& error,
                  const std::optional<ImportProgress>& progress = {});
 

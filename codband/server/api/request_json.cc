@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codband/base/text.h"
+#include "codband/server/api/backups.h"
 #include "codband/server/http/http_text.h"
 
 namespace codband::server {
@@ -182,7 +183,7 @@ constexpr std::array<std::string_view, 7> kRankFields = {
     "topK",   "excludedActions", "deferActivation"};
 constexpr std::array<std::string_view, 1> kRewardFields = {"value"};
 constexpr std::array<std::string_view, 3> kItemFields = {"id", "features", "tags"};
-constexpr std::array<std::string_view, 1> kBackupFields = {"directory"};
+constexpr std::array<std::string_view, 1> kBackupFields = {"name"};
 
 }  // namespace
 
@@ -261,21 +262,24 @@ Result<engine::Item> ParseItem(JsonParser& parser, std::string_view body, std::s
   return item;
 }
 
-Result<std::filesystem::path> ParseBackup(JsonParser& parser, std::string_view body) {
+Result<std::string> ParseBackup(JsonParser& parser, std::string_view body) {
   const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();
   const Place root;
-  std::string_view directory;
-  const Place here{.parent = &root, .key = "directory"};
+  std::string_view name;
+  const Place here{.parent = &root, .key = "name"};
   for (const auto [key, value] : object.value()) {
-    if (key != "directory") return Unknown(root, key, kBackupFields);
-    if (value.get(directory) != simdjson::SUCCESS) return Expected(here, value, "a string");
-    if (!directory.starts_with('/') || directory.find('\0') != std::string_view::npos) {
-      return Refuse(here, "is not an absolute path");
+    if (key == "directory") {
+      return Refuse({.parent = &root, .key = "directory"},
+                    "is not taken any more: send \"name\"; the server keeps backups in the "
+                    "directory that its setting backup.root names");
     }
+    if (key != "name") return Unknown(root, key, kBackupFields);
+    if (value.get(name) != simdjson::SUCCESS) return Expected(here, value, "a string");
+    CODBAND_RETURN_IF_ERROR(CheckBackupName(name));
   }
-  if (directory.empty()) return Refuse(here, "is missing");
-  return std::filesystem::path(directory);
+  if (name.empty()) return Refuse(here, "is missing");
+  return std::string(name);
 }
 
 Result<std::string> DecodeId(std::string_view raw_id) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -34,8 +33,8 @@ Result<double> ParseReward(JsonParser& parser, std::string_view body);
 Result<engine::Item> ParseItem(JsonParser& parser, std::string_view body, std::size_t dim,
                                std::string_view id = {});
 
-// {"directory": absolute path}.
-Result<std::filesystem::path> ParseBackup(JsonParser& parser, std::string_view body);
+// {"name": as CheckBackupName allows}.
+Result<std::string> ParseBackup(JsonParser& parser, std::string_view body);
 
 // The decoded "{id}" of a path: 1 to kMaxIdBytes bytes of UTF-8. Errors begin with "id: ".
 Result<std::string> DecodeId(std::string_view raw_id);

@@ -273,13 +273,17 @@ TEST(ParseItemTest, RefusesWithFieldAndReason) {
   EXPECT_EQ(other.status().message(), "id: differs from the one in the path");
 }
 
-TEST(ParseBackupTest, WantsAnAbsolutePath) {
-  EXPECT_EQ(ParseBackup(TestParser(), R"({"directory":"/a/b"})").value(), "/a/b");
+TEST(ParseBackupTest, WantsANameAndNoPath) {
+  EXPECT_EQ(ParseBackup(TestParser(), R"({"name":"2026-11-16_a.1"})").value(), "2026-11-16_a.1");
   for (const char* body :
-       {"{}", R"({"directory":""})", R"({"directory":"a/b"})", R"({"directory":3})",
-        R"({"directory":"/a\u0000b"})", R"({"dir":"/a"})"}) {
+       {"{}", R"({"name":""})", R"({"name":"a/b"})", R"({"name":3})", R"({"name":"a\u0000b"})",
+        R"({"name":"/etc/x"})", R"({"name":".."})", R"({"nam":"a"})"}) {
     EXPECT_FALSE(ParseBackup(TestParser(), body).ok()) << body;
   }
+  // What was asked for before says what to send now.
+  EXPECT_NE(
+      ParseBackup(TestParser(), R"({"directory":"/a/b"})").status().message().find("\"name\""),
+      std::string::npos);
 }
 
 TEST(DecodeIdTest, IdsAreDecodedAndChecked) {

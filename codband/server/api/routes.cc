@@ -11,26 +11,26 @@ std::span<const Api::Row> Api::Table() {
   using enum Method;
   using enum BodyKind;
   using enum Access;
-  // Method, path, operation in OpenAPI, body, access; handler.
+  // Method, path, operation in OpenAPI, body, role that a key needs; handler.
   static constexpr Row kTable[] = {
-      {{kPost, "/v1/rank", "rank", kWhole, kKey}, &Api::Rank},
-      {{kPost, "/v1/events/{id}/reward", "reward", kWhole, kKey}, &Api::Reward},
-      {{kPost, "/v1/events/{id}/activate", "activate", kNone, kKey}, &Api::Activate},
-      {{kPost, "/v1/items", "importItems", kStreamed, kKey}, nullptr, &Api::ImportItems},
-      {{kPut, "/v1/items/{id}", "putItem", kWhole, kKey}, &Api::PutItem},
-      {{kGet, "/v1/items/{id}", "getItem", kNone, kKey}, &Api::GetItem},
-      {{kDelete, "/v1/items/{id}", "deleteItem", kNone, kKey}, &Api::DeleteItem},
-      {{kGet, "/v1/users/{id}", "getUser", kNone, kKey}, &Api::GetUser},
-      {{kDelete, "/v1/users/{id}", "forgetUser", kNone, kKey}, &Api::ForgetUser},
-      {{kGet, "/v1/models", "listModels", kNone, kKey}, &Api::ListModels},
-      {{kGet, "/v1/models/{id}", "getModel", kNone, kKey}, &Api::GetModel},
-      {{kGet, "/v1/changes", "listChanges", kNone, kKey}, &Api::ListChanges},
-      {{kPost, "/v1/backup", "backup", kWhole, kKey}, &Api::Backup},
+      {{kPost, "/v1/rank", "rank", kWhole, kRank}, &Api::Rank},
+      {{kPost, "/v1/events/{id}/reward", "reward", kWhole, kRank}, &Api::Reward},
+      {{kPost, "/v1/events/{id}/activate", "activate", kNone, kRank}, &Api::Activate},
+      {{kPost, "/v1/items", "importItems", kStreamed, kItems}, nullptr, &Api::ImportItems},
+      {{kPut, "/v1/items/{id}", "putItem", kWhole, kItems}, &Api::PutItem},
+      {{kGet, "/v1/items/{id}", "getItem", kNone, kItemsOrRead}, &Api::GetItem},
+      {{kDelete, "/v1/items/{id}", "deleteItem", kNone, kItems}, &Api::DeleteItem},
+      {{kGet, "/v1/users/{id}", "getUser", kNone, kRead}, &Api::GetUser},
+      {{kDelete, "/v1/users/{id}", "forgetUser", kNone, kAdmin}, &Api::ForgetUser},
+      {{kGet, "/v1/models", "listModels", kNone, kRead}, &Api::ListModels},
+      {{kGet, "/v1/models/{id}", "getModel", kNone, kRead}, &Api::GetModel},
+      {{kGet, "/v1/changes", "listChanges", kNone, kRead}, &Api::ListChanges},
+      {{kPost, "/v1/backup", "backup", kWhole, kAdmin}, &Api::Backup},
       {{kGet, "/v1/health/live", "live", kNone, kOpen}, &Api::Live},
       {{kGet, "/v1/health/ready", "ready", kNone, kOpen}, &Api::Ready},
-      {{kGet, "/metrics", "metrics", kNone, kKey}, &Api::Metrics},
-      {{kGet, "/openapi.json", "openapi", kNone, kKey}, &Api::OpenApi},
-      {{kGet, "/", "page", kNone, kKey}, &Api::Page},
+      {{kGet, "/metrics", "metrics", kNone, kRead}, &Api::Metrics},
+      {{kGet, "/openapi.json", "openapi", kNone, kAnyKey}, &Api::OpenApi},
+      {{kGet, "/", "page", kNone, kRead}, &Api::Page},
   };
   return kTable;
 }

@@ -93,10 +93,53 @@ TEST(OpenApiTest, DescribesTheRoutesOfTheTableAndNoOthers) {
     EXPECT_EQ(operation.contains("requestBody"), route.body != BodyKind::kNone) << route.operation;
     EXPECT_EQ(operation.at("responses").contains("413"), route.body != BodyKind::kNone)
         << route.operation;
+    EXPECT_EQ(operation.at("responses").contains("415"), route.body != BodyKind::kNone)
+        << route.operation;
     if (route.body == BodyKind::kStreamed) {
       EXPECT_TRUE(operation["requestBody"]["content"].contains("application/x-ndjson"));
     }
   }
+}
+
+// The roles that are let in, besides admin.
+Names RolesOf(const Route& route) {
+  Names roles;
+  for (const Access role : kRoles) {
+    if (role != Access::kAdmin && route.access != Access::kOpen && Allows(role, route.access)) {
+      roles.insert(AccessText(role));
+    }
+  }
+  return roles;
+}
+
+TEST(OpenApiTest, SaysWhichRolesARouteIsFor) {
+  const std::map<std::string, json> operations = Operations();
+  for (const Route& route : Api::Routes()) {
+    Names roles = RolesOf(route);
+    if (route.access != Access::kOpen) roles.insert("admin");
+    EXPECT_EQ(operations.at(NameOf(route)).at("x-codband-roles").get<Names>(), roles)
+        << route.operation;
+  }
+}
+
+// What can happen to a request of any route, by the facts in its row.
+TEST(OpenApiTest, DescribesTheErrorsThatEveryRouteCanGive) {
+  const std::map<std::string, json> operations = Operations();
+  for (const Route& route : Api::Routes()) {
+    const json& responses = operations.at(NameOf(route)).at("responses");
+    const bool open = route.access == Access::kOpen;
+    const bool writes = route.method != Method::kGet;
+    const bool has_body = route.body != BodyKind::kNone;
+    const std::map<std::string, bool> expected = {
+        {"400", true},     {"401", !open},    {"403", true},  // a page of another site, if not the
+                                                              // role
+        {"413", has_body}, {"415", has_body}, {"429", !open}, {"503", true}, {"507", writes},
+    };
+    for (const auto& [status, can_happen] : expected) {
+      EXPECT_EQ(responses.contains(status), can_happen) << route.operation << " " << status;
+    }
+  }
+  EXPECT_TRUE(operations.at("POST /v1/backup").at("responses").contains("409"));
 }
 
 TEST(OpenApiTest, SaysWhichRoutesNeedTheKey) {
@@ -154,9 +197,23 @@ TEST(HttpApiDocumentTest, ListsTheRoutesOfTheTableAndNoOthers) {
   EXPECT_EQ(Captures(text, "\\n\\| \\[`([A-Z]+) ([^`]+)`\\]\\(#"), RouteNames());
 }
 
+TEST(HttpApiDocumentTest, SaysWhichRoleARouteNeeds) {
+  const std::string text = Document("http_api.md");
+  Names listed;
+  for (const std::string& row :
+       Captures(text, "\\n\\| \\[`([A-Z]+ [^`]+`\\]\\(#[a-z-]+\\) \\| [^|]+) \\|")) {
+    listed.insert(std::regex_replace(row, std::regex("`\\].*\\| "), ": "));
+  }
+  Names expected;
+  for (const Route& route : Api::Routes()) {
+    expected.insert(NameOf(route) + ": " + AccessText(route.access));
+  }
+  EXPECT_EQ(listed, expected);
+}
+
 TEST(HttpApiDocumentTest, MentionsNoOtherRoute) {
   const Names routes = RouteNames();
-  for (const char* name : {"http_api.md", "operations.md"}) {
+  for (const char* name : {"http_api.md", "operations.md", "security.md"}) {
     const std::string text = Document(name);
     for (const std::string& mentioned : Captures(text, "`(GET|POST|PUT|DELETE) (/[^`? ]*)")) {
       EXPECT_TRUE(routes.contains(mentioned)) << name << ": " << mentioned;
@@ -222,7 +279,7 @@ TEST(DocumentsTest, SettingsThatTheyNameExist) {
     settings.insert(key.FullName());
     sections += (sections.empty() ? "" : "|") + std::string(key.section);
   }
-  for (const char* name : {"http_api.md", "operations.md", "durability.md"}) {
+  for (const char* name : {"http_api.md", "operations.md", "durability.md", "security.md"}) {
     const Names named = Captures(Document(name), "`((?:" + sections + ")\\.[a-z_]+)");
     EXPECT_FALSE(named.empty()) << name;
     for (const std::string& setting : named) {

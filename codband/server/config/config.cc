@@ -17,6 +17,7 @@
 #include "codband/base/text.h"
 #include "codband/server/config/config_keys.h"
 #include "codband/server/config/listen_address.h"
+#include "codband/server/keys/key_gate.h"
 
 namespace codband::server {
 namespace {
@@ -268,7 +269,13 @@ Status ReadApiKey(ServeConfig& config, const std::vector<std::string>& environme
         "the API key {}, expected visible ASCII characters without spaces ({})",
         api_key->empty() ? "is empty" : "has characters that are not allowed in a header", origin));
   }
-  config.server.api_key = std::move(*api_key);
+  if (api_key->size() < kShortestKey) {
+    return Status::InvalidArgument(fmt::format(
+        "the API key has {} characters, expected at least {}: a short one can be guessed ({}); "
+        "'openssl rand -hex 32' makes a good one",
+        api_key->size(), kShortestKey, origin));
+  }
+  config.api_key = std::move(*api_key);
   return {};
 }
 
@@ -339,13 +346,19 @@ std::string PrintServeConfig(const ServeConfig& config) {
   return text;
 }
 
+std::filesystem::path BackupRoot(const ServeConfig& config) {
+  std::error_code error;
+  return std::filesystem::absolute(
+      config.backup_root.empty() ? config.data / "backups" : config.backup_root, error);
+}
+
 Status CheckExposure(const ServeConfig& config) {
-  if (IsLoopback(config.server.host) || !config.server.api_key.empty() || config.insecure)
-    return {};
+  if (IsLoopback(config.server.host) || RequiresKeys(config) || config.insecure) return {};
   return Status::InvalidArgument(fmt::format(
-      "server.listen is {}, which other machines can reach, but no API key is set: put one into "
-      "the environment variable {} or into the file that server.api_key_file names, or use "
-      "--insecure to serve anybody",
+      "server.listen is {}, which other machines can reach, but there is no key: make some with "
+      "'codband keys add' and name their file with keys.file, or put one into the environment "
+      "variable {} or into the file that server.api_key_file names, or use --insecure to serve "
+      "anybody",
       FormatListenAddress({config.server.host, config.server.port}), kApiKeyVariable));
 }
 

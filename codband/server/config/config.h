@@ -23,8 +23,12 @@ struct ServeConfig {
   ApiOptions api;
   store::RocksDbOptions store;
   DecisionLogOptions decision_log;
-  std::filesystem::path api_key_file;  // the file that server.api_key was read from, if any
-  bool insecure = false;               // serve other machines without an API key
+  std::filesystem::path api_key_file;  // the file that api_key was read from, if any
+  std::string api_key;                 // a key with the role admin; empty: none
+  std::filesystem::path keys_file;     // of other keys; empty: none
+  std::size_t max_key_failures = 10;   // see KeyGateOptions
+  bool insecure = false;               // serve other machines without a key
+  std::filesystem::path backup_root;   // empty: "backups" in the data directory
 };
 
 // One setting of the command line: its flag, what it sets, and the value.
@@ -57,7 +61,15 @@ Result<ServeConfig> ReadServeConfig(const ConfigSources& sources);
 // Reading it gives the same configuration. It never contains the API key.
 std::string PrintServeConfig(const ServeConfig& config);
 
-// kInvalidArgument if other machines could use the server without an API key, unless `insecure`.
+// Where POST /v1/backup writes, an absolute path.
+std::filesystem::path BackupRoot(const ServeConfig& config);
+
+// Whether requests need a key.
+inline bool RequiresKeys(const ServeConfig& config) {
+  return !config.api_key.empty() || !config.keys_file.empty();
+}
+
+// kInvalidArgument if other machines could use the server without a key, unless `insecure`.
 Status CheckExposure(const ServeConfig& config);
 
 }  // namespace codband::server

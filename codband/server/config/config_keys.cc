@@ -9,6 +9,7 @@
 
 #include "codband/base/check.h"
 #include "codband/policy/registry.h"
+#include "codband/server/config/http_keys.h"
 #include "codband/server/config/listen_address.h"
 
 namespace codband::server {
@@ -91,7 +92,7 @@ std::vector<ConfigKey> ServerKeys() {
       {.section = "server",
        .name = "listen",
        .expected = "HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free port)",
-       .help = "Address to listen on. One that other machines can reach needs an API key.",
+       .help = "Address to listen on. One that other machines can reach needs keys.",
        .get = [](const ServeConfig& config) -> ConfigValue {
          return FormatListenAddress({config.server.host, config.server.port});
        },
@@ -100,7 +101,7 @@ std::vector<ConfigKey> ServerKeys() {
        .name = "api_key_file",
        .expected = "a file",
        .help =
-           "File with the key that requests must send in the header X-API-Key. Empty: none.\n"
+           "File with one key of the role admin, at least 16 characters. Empty: none.\n"
            "The environment variable CODBAND_API_KEY, which holds the key itself, overrides it.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.api_key_file.string(); },
        .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
@@ -110,7 +111,7 @@ std::vector<ConfigKey> ServerKeys() {
       {.section = "server",
        .name = "insecure",
        .kind = ConfigKind::kSwitch,
-       .help = "Serve other machines although no API key is set.",
+       .help = "Serve other machines although there is no key.",
        .get = [](const ServeConfig& config) -> ConfigValue { return config.insecure; },
        .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
          config.insecure = std::get<bool>(value);
@@ -402,7 +403,8 @@ std::string ConfigKey::AllowedText() const {
 const std::vector<ConfigKey>& ConfigKeys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
-    for (auto part : {ServerKeys(), LearningKeys(), ResourceKeys(), DecisionLogKeys()}) {
+    for (auto part : {ServerKeys(), HttpKeys(), SecurityKeys(), LearningKeys(), ResourceKeys(),
+                      DecisionLogKeys()}) {
       std::ranges::move(part, std::back_inserter(all));
     }
     return all;

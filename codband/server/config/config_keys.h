@@ -41,6 +41,9 @@ struct ConfigKey {
   std::string AllowedText() const;   // "a whole number from 1 to 256"
 };
 
+// A part of the table, in a file of its own.
+std::vector<ConfigKey> SecurityKeys();
+
 // In the order in which they are printed; keys of a section are adjacent.
 const std::vector<ConfigKey>& ConfigKeys();
 

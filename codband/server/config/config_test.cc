@@ -60,6 +60,14 @@ max_body_bytes = 2048
 max_import_bytes = 4096
 request_timeout_seconds = 1.5
 idle_timeout_seconds = 2
+[http]
+allowed_hosts = "rec.example.org,  *.intern "
+allowed_origins = "https://shop.example.org"
+[keys]
+file = "/etc/codband/keys"
+max_failures = 3
+[backup]
+root = "/var/backups/codband"
 [policy]
 spec = "linucb:alpha=0.3"
 mode = "apprentice"
@@ -110,6 +118,11 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.server.max_stream_bytes, 4096U);
   EXPECT_EQ(config.server.request_timeout_ms, 1500);
   EXPECT_EQ(config.server.idle_timeout_ms, 2000);
+  EXPECT_EQ(config.server.allowed_hosts, (std::vector<std::string>{"rec.example.org", "*.intern"}));
+  EXPECT_EQ(config.server.allowed_origins, std::vector<std::string>{"https://shop.example.org"});
+  EXPECT_EQ(config.keys_file, "/etc/codband/keys");
+  EXPECT_EQ(config.max_key_failures, 3U);
+  EXPECT_EQ(config.backup_root, "/var/backups/codband");
   EXPECT_EQ(config.engine.policy, "linucb:alpha=0.3");
   EXPECT_EQ(config.engine.mode, engine::Mode::kApprentice);
   EXPECT_EQ(config.api.mode, "apprentice");
@@ -243,6 +256,15 @@ TEST_F(ConfigTest, WrongTypesAreNamed) {
             "CODBAND_SERVER_THREADS)");
 }
 
+TEST_F(ConfigTest, HostsAndOriginsAreCheckedAtOnce) {
+  EXPECT_EQ(FileError("[http]\nallowed_hosts = \"a, b:80\"\n"),
+            "http.allowed_hosts is the string 'a, b:80': 'b:80' is not the name of a host, without "
+            "a port (config.toml line 2)");
+  EXPECT_EQ(FileError("[http]\nallowed_origins = \"*\"\n"),
+            "http.allowed_origins is the string '*': '*' is not an origin, such as "
+            "https://example.org, without a path (config.toml line 2)");
+}
+
 TEST_F(ConfigTest, PoliciesAreCheckedAtOnce) {
   EXPECT_EQ(
       FileError("[policy]\nspec = \"nosuch\"\n")
@@ -264,7 +286,7 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
             "section [rewrads] is unknown (config.toml line 1); did you mean [rewards]?");
   EXPECT_EQ(FileError("listen = \"x\"\n"),
             "listen is unknown (config.toml line 1); did you mean server.listen?");
-  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [policy], [features]"),
+  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [http], [keys]"),
             std::string::npos);
   EXPECT_EQ(Error({.environment = {"CODBAND_SERVER_LISTN=x"}}),
             "environment variable CODBAND_SERVER_LISTN is unknown; did you mean "
@@ -290,14 +312,14 @@ TEST_F(ConfigTest, BrokenFilesAreRefusedWithTheirLine) {
 }
 
 TEST_F(ConfigTest, ApiKeyComesFromTheEnvironmentElseFromItsFileAndIsNeverPrinted) {
-  const std::string file = Write("key-of-file\r\n", "key");
+  const std::string file = Write("key-of-file-that-is-long\r\n", "key");
   const std::string toml = Write("[server]\napi_key_file = \"" + file + "\"\n");
   const ServeConfig from_file = ReadServeConfig({.file = toml}).value();
-  EXPECT_EQ(from_file.server.api_key, "key-of-file");
+  EXPECT_EQ(from_file.api_key, "key-of-file-that-is-long");
   const ServeConfig from_environment =
       ReadServeConfig({.file = toml, .environment = {"CODBAND_API_KEY=key-of-environment"}})
           .value();
-  EXPECT_EQ(from_environment.server.api_key, "key-of-environment");
+  EXPECT_EQ(from_environment.api_key, "key-of-environment");
   for (const ServeConfig& config : {from_file, from_environment}) {
     EXPECT_EQ(PrintServeConfig(config).find("key-of-"), std::string::npos);
   }
@@ -308,6 +330,10 @@ TEST_F(ConfigTest, UnusableApiKeysAreRefusedWithoutShowingThem) {
             "the API key is empty, expected visible ASCII characters without spaces (environment "
             "variable CODBAND_API_KEY)");
   const std::string message = Error({.environment = {"CODBAND_API_KEY=secret word"}});
+  const std::string shorter = Error({.environment = {"CODBAND_API_KEY=fifteen-letters"}});
+  EXPECT_NE(shorter.find("has 15 characters, expected at least 16"), std::string::npos) << shorter;
+  EXPECT_EQ(shorter.find("fifteen"), std::string::npos) << shorter;
+  EXPECT_EQ(Error({.environment = {"CODBAND_API_KEY=sixteen-letters!"}}), "no error");
   EXPECT_NE(message.find("that are not allowed in a header"), std::string::npos) << message;
   EXPECT_EQ(message.find("secret"), std::string::npos) << message;
   EXPECT_NE(
@@ -329,10 +355,14 @@ TEST_F(ConfigTest, OtherMachinesAreLetInWithAKeyOrOnRequestOnly) {
     EXPECT_EQ(CheckExposure(config).code(), StatusCode::kInvalidArgument) << host;
   }
   EXPECT_NE(CheckExposure(config).message().find("CODBAND_API_KEY"), std::string::npos);
+  EXPECT_NE(CheckExposure(config).message().find("codband keys add"), std::string::npos);
   config.insecure = true;
   EXPECT_TRUE(CheckExposure(config).ok());
   config.insecure = false;
-  config.server.api_key = "k";
+  config.api_key = "k";
+  EXPECT_TRUE(CheckExposure(config).ok());
+  config.api_key = "";
+  config.keys_file = "keys";
   EXPECT_TRUE(CheckExposure(config).ok());
 }
 

@@ -14,13 +14,14 @@ struct Row {
   int retry_after_s;
 };
 
-constexpr std::array<Row, 6> kTable = {{
+constexpr std::array<Row, 7> kTable = {{
     {StatusCode::kInvalidArgument, 400, "BadArgument", 0},
     {StatusCode::kNotFound, 404, "NotFound", 0},
     {StatusCode::kCorruption, 500, "Corruption", 0},
     {StatusCode::kIoError, 503, "IoError", 5},
     {StatusCode::kUnavailable, 503, "Unavailable", 1},
     {StatusCode::kCheckFailed, 409, "CheckFailed", 0},
+    {StatusCode::kConflict, 409, "Conflict", 0},
 }};
 
 bool SaysNoSpace(std::string_view message) {
@@ -40,7 +41,7 @@ HttpError ToHttpError(const Status& status) {
                   .code = row->code,
                   .message = status.message(),
                   .retry_after_s = row->retry_after_s};
-  if (status.code() == StatusCode::kInvalidArgument) {
+  if (status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kConflict) {
     const std::size_t colon = error.message.find(": ");
     if (colon != std::string::npos && error.message.find(' ') > colon) {
       error.field = error.message.substr(0, colon);
@@ -67,6 +68,8 @@ std::string_view ReasonPhrase(int status) {
       return "Bad Request";
     case 401:
       return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -79,12 +82,20 @@ std::string_view ReasonPhrase(int status) {
       return "Gone";
     case 413:
       return "Payload Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 417:
       return "Expectation Failed";
+    case 421:
+      return "Misdirected Request";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
     case 507:

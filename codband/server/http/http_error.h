@@ -17,7 +17,7 @@ struct HttpError {
 };
 
 // The one table from status codes to HTTP. The field is what comes before the first ": " in a
-// message of kInvalidArgument, if that is one word. Precondition: not ok.
+// message of kInvalidArgument or kConflict, if that is one word. Precondition: not ok.
 HttpError ToHttpError(const Status& status);
 
 // "Not Found" for 404.

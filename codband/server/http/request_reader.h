@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace codband::server {
 
@@ -19,24 +20,49 @@ namespace beast = boost::beast;
 // The parts of a request's head that the server uses. Reused by a connection.
 struct RequestHead {
   enum class Expect { kNothing, kContinue, kOther };
+  enum class Type { kNone, kJson, kNdjson, kOther };  // Content-Type
+  enum class Coding { kIdentity, kGzip, kOther };     // Content-Encoding
+  enum class FetchSite { kUnknown, kOwn, kForeign };  // Sec-Fetch-Site: whose page sent it
 
   std::string method;
   std::string target;
+  std::string host;    // the header, well-formed; empty: not sent (HTTP/1.0)
+  std::string origin;  // empty: not sent
   std::string api_key;
   int version = 11;  // 10 for HTTP/1.0
   Expect expect = Expect::kNothing;
+  Type type = Type::kNone;
+  Coding coding = Coding::kIdentity;
+  FetchSite fetch_site = FetchSite::kUnknown;
 
   void Clear() {
     method.clear();
     target.clear();
+    host.clear();
+    origin.clear();
     api_key.clear();
     expect = Expect::kNothing;
+    type = Type::kNone;
+    coding = Coding::kIdentity;
+    fetch_site = FetchSite::kUnknown;
   }
+};
+
+// Why a head is refused although it can be parsed: a literal of request_reader.cc.
+struct HeadFault {
+  int status = 400;
+  std::string_view code;
+  std::string_view field;
+  std::string_view message;
 };
 
 // Beast's parser for one request, without its container of header fields: the few that are used go
 // into a RequestHead, the body is appended to a string; both are borrowed. Stops after the header,
 // so that the caller can decide about the body; eager(true) makes it go on. Not thread-safe.
+//
+// Stricter than Beast where two readers of the same bytes could see different messages (RFC 9112):
+// any Transfer-Encoding but "chunked" alone, a second or composed Content-Length, a missing, second
+// or malformed Host, a second field of those that mean something here, and folded lines are faults.
 class RequestReader final : public beast::http::basic_parser<true> {
  public:
   RequestReader(RequestHead& head, std::string& body) : head_(head), body_(body) {
@@ -47,10 +73,17 @@ class RequestReader final : public beast::http::basic_parser<true> {
     header_limit(std::numeric_limits<std::uint32_t>::max());
   }
 
+  // Where the bytes of the next put() lie.
+  void set_input(std::string_view input) { input_ = input; }
+  // What is wrong with the head, after an error; nullptr: the error itself says it.
+  const HeadFault* fault() const { return fault_; }
+
   // A longer body ends in http::error::body_limit.
   void set_max_body(std::uint64_t bytes) { max_body_ = bytes; }
   // Skips the rest of the body.
   void DropBody() { drop_ = true; }
+  // After the header: whether a body follows. A chunked one counts, even if it is empty.
+  bool has_body() const { return chunked() || content_length().value_or(0) > 0; }
 
  private:
   using View = beast::string_view;
@@ -66,17 +99,8 @@ class RequestReader final : public beast::http::basic_parser<true> {
   void on_response_impl(int /*code*/, View /*reason*/, int /*version*/, Error& error) override {
     error = {};
   }
-  void on_field_impl(beast::http::field field, View name, View value, Error& error) override {
-    error = {};
-    if (is_header_done()) return;  // a trailer
-    if (field == beast::http::field::expect) {
-      head_.expect = beast::iequals(value, "100-continue") ? RequestHead::Expect::kContinue
-                                                           : RequestHead::Expect::kOther;
-    } else if (field == beast::http::field::unknown && beast::iequals(name, "X-API-Key")) {
-      head_.api_key.assign(value.data(), value.size());
-    }
-  }
-  void on_header_impl(Error& error) override { error = {}; }
+  void on_field_impl(beast::http::field field, View name, View value, Error& error) override;
+  void on_header_impl(Error& error) override;
   void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/, Error& error) override {
     error = {};
   }
@@ -99,8 +123,25 @@ class RequestReader final : public beast::http::basic_parser<true> {
   }
   void on_finish_impl(Error& error) override { error = {}; }
 
+  // Ends the parsing with the fault.
+  void Refuse(const HeadFault& fault, Error& error);
+  // Whether the field has not come before; else refuses it.
+  bool First(unsigned seen, const HeadFault& twice, Error& error);
+  // Whether the value stands on the line of its name.
+  bool OnOneLine(View name, View value) const;
+  // A key may come in several fields, if it is the same.
+  void ReadKey(unsigned seen, const HeadFault& twice, std::string_view key, Error& error);
+  void ReadTransferEncoding(View value, Error& error);
+  void ReadContentLength(View value, Error& error);
+  void ReadHost(View value, Error& error);
+  void ReadContentType(View value, Error& error);
+  void ReadContentEncoding(View value, Error& error);
+
   RequestHead& head_;
   std::string& body_;
+  std::string_view input_;
+  const HeadFault* fault_ = nullptr;
+  unsigned seen_ = 0;  // bits of fields that may come once
   std::uint64_t max_body_ = 0;
   std::uint64_t body_bytes_ = 0;
   bool drop_ = false;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 namespace codband::server {
@@ -16,10 +18,27 @@ enum class BodyKind {
   kStreamed,  // handled piece by piece while it arrives, up to max_stream_bytes
 };
 
-enum class Access {
-  kKey,   // needs the API key, if the server has one
-  kOpen,  // for everybody
+// Roles of keys, as bits, and sets of roles: who may use a route. A key has one role; admin may use
+// every route. If the server has no keys, every route is open.
+enum class Access : std::uint8_t {
+  kRank = 1,   // rankings and their rewards
+  kItems = 2,  // the catalogue
+  kRead = 4,   // reports, metrics
+  kAdmin = 8,
+  kItemsOrRead = kItems | kRead,
+  kAnyKey = kRank | kItems | kRead | kAdmin,
+  kOpen = 128,  // for everybody, without a key
 };
+inline constexpr Access kRoles[] = {Access::kRank, Access::kItems, Access::kRead, Access::kAdmin};
+
+constexpr bool Allows(Access role, Access needed) {
+  const auto bits = [](Access access) { return static_cast<unsigned>(access); };
+  return role == Access::kAdmin || needed == Access::kOpen || (bits(role) & bits(needed)) != 0;
+}
+
+// The role, or the roles but admin that are let in: "rank", "items or read"; "any", or "none" where
+// no key is needed.
+std::string AccessText(Access access);
 
 // One operation of a service. A GET route also answers HEAD.
 struct Route {
@@ -27,7 +46,7 @@ struct Route {
   std::string_view pattern;    // "{id}" stands for one non-empty path segment; one at most
   std::string_view operation;  // its operationId in OpenAPI
   BodyKind body = BodyKind::kNone;
-  Access access = Access::kKey;
+  Access access = Access::kAdmin;
 };
 
 inline constexpr std::size_t kNoRoute = std::numeric_limits<std::size_t>::max();

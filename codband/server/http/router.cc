@@ -55,6 +55,26 @@ std::string_view MethodName(Method method) {
   return "?";
 }
 
+std::string AccessText(Access access) {
+  switch (access) {
+    case Access::kRank:
+      return "rank";
+    case Access::kItems:
+      return "items";
+    case Access::kRead:
+      return "read";
+    case Access::kAdmin:
+      return "admin";
+    case Access::kItemsOrRead:
+      return "items or read";
+    case Access::kAnyKey:
+      return "any";
+    case Access::kOpen:
+      return "none";
+  }
+  return "?";
+}
+
 RouteMatch Router::Match(std::string_view method, std::string_view target) const {
   RouteMatch match;
   std::string_view path;

@@ -52,8 +52,13 @@ Status Validate(const ServerOptions& options) {
     return not_positive("idle_timeout_ms", options.idle_timeout_ms);
   }
   if (options.max_body_bytes == 0) return not_positive("max_body_bytes", 0);
-  if (options.api_key.find_first_of("\r\n") != std::string::npos) {
-    return bad("api_key", "contains a line break");
+  for (const std::string& host : options.allowed_hosts) {
+    const Status status = ValidateAllowedHost(host);
+    if (!status.ok()) return bad("allowed_hosts", status.message());
+  }
+  for (const std::string& origin : options.allowed_origins) {
+    const Status status = ValidateAllowedOrigin(origin);
+    if (!status.ok()) return bad("allowed_origins", status.message());
   }
   return {};
 }
@@ -70,6 +75,8 @@ class HttpServer final : public Server, public ServerView {
  public:
   HttpServer(std::unique_ptr<Service> service, const ServerOptions& options)
       : options_(options),
+        guard_(
+            {.allowed_hosts = options.allowed_hosts, .allowed_origins = options.allowed_origins}),
         start_time_ms_(UnixMillis()),
         service_(std::move(service)),
         workers_(MakeWorkers(options_, service_->router().routes().size())) {
@@ -175,8 +182,9 @@ class HttpServer final : public Server, public ServerView {
     count.fetch_add(1);
     asio::post(worker.io(), [this, &worker, &count, full, socket = std::move(socket)]() mutable {
       // Shared only with the coroutine, whose function object must be copyable.
-      const auto session = std::make_shared<Session>(
-          worker, *service_, *this, options_, std::move(socket), [&count] { count.fetch_sub(1); });
+      const auto session =
+          std::make_shared<Session>(worker, *service_, *this, options_, guard_, std::move(socket),
+                                    [&count] { count.fetch_sub(1); });
       asio::co_spawn(
           worker.io(), [session, full] { return full ? session->Refuse() : session->Run(); },
           asio::detached);
@@ -184,6 +192,7 @@ class HttpServer final : public Server, public ServerView {
   }
 
   const ServerOptions options_;
+  const RequestGuard guard_;
   const std::int64_t start_time_ms_;
   std::atomic<std::uint64_t> connections_ = 0;
   std::atomic<std::uint64_t> refusing_ = 0;

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "codband/base/status.h"
 
 namespace codband::server {
 
+class Gatekeeper;
 class Service;
 
 inline constexpr std::size_t kMaxThreads = 256;
@@ -22,7 +24,10 @@ struct ServerOptions {
   std::size_t max_stream_bytes = 1 << 30;    // of a request with a streamed body
   std::int64_t request_timeout_ms = 10'000;  // from the first byte of a request to its last
   std::int64_t idle_timeout_ms = 60'000;     // between requests
-  std::string api_key = {};                  // empty: no key is required
+  Gatekeeper* gatekeeper = nullptr;          // outlives the server; nullptr: no key is required
+  // Names of this server, and sites whose pages may use it: see RequestGuard.
+  std::vector<std::string> allowed_hosts = {};
+  std::vector<std::string> allowed_origins = {};
 };
 
 // An HTTP/1.1 server on threads of its own. It reads requests and writes replies; what they mean is

@@ -14,12 +14,14 @@ namespace {
 
 class ServerLimitsTest : public ServerFixture {};
 
-constexpr std::string_view kLive = "GET /v1/health/live HTTP/1.1\r\nHost: t\r\n\r\n";
+const std::string kJsonHead = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+const std::string kPostRank = "POST /v1/rank" + kJsonHead;
+const std::string kPostItems = "POST /v1/items" + kJsonHead;
+constexpr std::string_view kLive = "GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 std::string RankOf(const std::string& event) {
   const std::string body = R"({"userId":"u","eventId":")" + event + R"(","actions":["a"]})";
-  return "POST /v1/rank HTTP/1.1\r\nHost: t\r\nContent-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + body;
+  return kPostRank + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 TEST_F(ServerLimitsTest, AConnectionServesManyRequests) {
@@ -77,13 +79,13 @@ TEST_F(ServerLimitsTest, ContinuesWhenExpected) {
   Start();
   TestClient client = Connect();
   const std::string body = R"({"userId":"u"})";
-  client.Send("POST /v1/rank HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: " +
-              std::to_string(body.size()) + "\r\n\r\n");
+  client.Send(kPostRank + "Expect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) +
+              "\r\n\r\n");
   EXPECT_EQ(client.Receive().status, 100);
   client.Send(body);
   EXPECT_EQ(client.Receive().status, 200);
   // A request that would be refused is refused at once.
-  client.Send("POST /v1/rank HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n");
+  client.Send(kPostRank + "Expect: 100-continue\r\nContent-Length: 9999999\r\n\r\n");
   EXPECT_EQ(client.Receive().status, 413);
   EXPECT_EQ(Request("GET", "/v1/models", "", "Expect: miracles\r\n").status, 417);
 }
@@ -91,7 +93,7 @@ TEST_F(ServerLimitsTest, ContinuesWhenExpected) {
 TEST_F(ServerLimitsTest, LargeBodiesAreRefusedBeforeTheyAreRead) {
   Start({.max_body_bytes = 1000});
   TestClient announced = Connect();
-  announced.Send("POST /v1/rank HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
+  announced.Send(kPostRank + "Content-Length: 1001\r\n\r\n");
   const TestReply reply = announced.Receive();  // no byte of the body was sent
   EXPECT_EQ(reply.status, 413);
   EXPECT_EQ(reply.Error("field"), "body");
@@ -100,7 +102,7 @@ TEST_F(ServerLimitsTest, LargeBodiesAreRefusedBeforeTheyAreRead) {
   EXPECT_TRUE(announced.Ended());
   // One that does not say how long it is.
   TestClient chunked = Connect();
-  chunked.Send("POST /v1/rank HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunked.Send(kPostRank + "Transfer-Encoding: chunked\r\n\r\n");
   const std::string chunk = "100\r\n" + std::string(0x100, ' ') + "\r\n";
   for (int i = 0; i < 10; ++i) chunked.Send(chunk);
   EXPECT_EQ(chunked.Receive().status, 413);
@@ -114,8 +116,7 @@ TEST_F(ServerLimitsTest, TheWholeOfARefusedBodyMayBeSent) {
   Start({.max_body_bytes = 1000});
   TestClient client = Connect();
   const std::string body(3'000'000, ' ');
-  std::thread sender(
-      [&] { client.Send("POST /v1/rank HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + body); });
+  std::thread sender([&] { client.Send(kPostRank + "Content-Length: 3000000\r\n\r\n" + body); });
   // The reply is not lost although the client is still sending.
   EXPECT_EQ(client.Receive().status, 413);
   client.ShutdownSend();
@@ -143,7 +144,7 @@ TEST_F(ServerLimitsTest, LargeHeadersAreRefused) {
   EXPECT_EQ(Request("GET", "/" + std::string(20'000, 'a')).status, 431);
   // Many small ones, each of which would do.
   TestClient client = Connect();
-  client.Send("GET /v1/health/live HTTP/1.1\r\n");
+  client.Send("GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n");
   for (int i = 0; i < 1000; ++i) {
     if (!client.Send("X-A: " + std::string(100, 'a') + "\r\n")) break;
   }
@@ -152,11 +153,11 @@ TEST_F(ServerLimitsTest, LargeHeadersAreRefused) {
 
 TEST_F(ServerLimitsTest, MalformedHttpIsRefused) {
   Start();
-  for (const char* bytes :
-       {"nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET /\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n",
-        "POST /v1/rank HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-        "POST /v1/rank HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        "POST /v1/rank HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
+  for (const std::string& bytes :
+       std::vector<std::string>{"nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET /\r\n\r\n",
+                                "\x16\x03\x01\x02\r\n\r\n", kPostRank + "Content-Length: x\r\n\r\n",
+                                kPostRank + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
+                                kPostRank + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
     TestClient client = Connect();
     client.Send(bytes);
     const TestReply reply = client.Receive();
@@ -170,9 +171,9 @@ TEST_F(ServerLimitsTest, MalformedHttpIsRefused) {
 
 TEST_F(ServerLimitsTest, SlowRequestsTimeOut) {
   Start({.request_timeout_ms = 150});
-  for (const char* start : {"G", "GET /v1/health/live HTTP/1.1\r\nX-",
-                            "POST /v1/rank HTTP/1.1\r\nContent-Length: 9\r\n\r\n{",
-                            "POST /v1/items HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"}) {
+  for (const std::string& start : std::vector<std::string>{
+           "G", "GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\nX-",
+           kPostRank + "Content-Length: 9\r\n\r\n{", kPostItems + "Content-Length: 9\r\n\r\n{"}) {
     TestClient client = Connect();
     client.Send(start);
     const TestReply reply = client.Receive();
@@ -186,7 +187,7 @@ TEST_F(ServerLimitsTest, SlowRequestsTimeOut) {
 TEST_F(ServerLimitsTest, ATrickleDoesNotExtendTheTimeout) {
   Start({.request_timeout_ms = 150});
   TestClient client = Connect();
-  client.Send("GET /v1/health/live HTTP/1.1\r\nX-A: ");
+  client.Send("GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\nX-A: ");
   std::atomic<bool> answered = false;
   std::thread sender([&] {
     while (!answered && client.Send("a"))
@@ -222,7 +223,8 @@ TEST_F(ServerLimitsTest, AClientThatReadsNothingIsDropped) {
   TestClient client = Connect();
   // Answers pile up until no buffer takes more.
   std::string requests;
-  for (int i = 0; i < 1000; ++i) requests += "GET /openapi.json HTTP/1.1\r\n\r\n";
+  for (int i = 0; i < 1000; ++i)
+    requests += "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
   client.Send(requests);
   // The connection is given back all the same: the count comes down to that of the asking one.
   bool gone = false;
@@ -301,7 +303,7 @@ TEST_F(ServerLimitsTest, StopAnswersWhatWasReadAndNothingElse) {
   TestClient idle = Connect();
   EXPECT_EQ(idle.Request("GET", "/v1/health/live").status, 200);
   TestClient half = Connect();
-  half.Send("POST /v1/rank HTTP/1.1\r\nContent-Le");
+  half.Send(kPostRank + "Content-Le");
   std::vector<TestClient> working;
   for (int i = 0; i < 20; ++i) {
     working.push_back(Connect());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include "codband/server/http/http_text.h"
@@ -18,16 +19,25 @@ using boost::system::error_code;
 
 constexpr std::size_t kHeaderLimit = 16 * 1024;     // of the request line and the header fields
 constexpr std::size_t kEagerOutput = 256 * 1024;    // replies to write before more are made
+constexpr std::size_t kDecodedPiece = 256 * 1024;   // of a streamed body of gzip at a time
 constexpr std::uint64_t kRenewBytes = 1024 * 1024;  // of a streamed body that renew its timeout
+
+asio::ip::address AddressOf(const Socket& socket) {
+  error_code gone;
+  return socket.remote_endpoint(gone).address();
+}
 
 }  // namespace
 
 Session::Session(Worker& worker, Service& service, const ServerView& server,
-                 const ServerOptions& options, Socket socket, std::function<void()> closed)
+                 const ServerOptions& options, const RequestGuard& guard, Socket socket,
+                 std::function<void()> closed)
     : worker_(worker),
       service_(service),
       server_(server),
       options_(options),
+      guard_(guard),
+      access_(options.gatekeeper, AddressOf(socket)),
       connection_(worker, options, std::move(socket), std::move(closed)) {}
 
 Awaitable<void> Session::Run() {
@@ -62,6 +72,8 @@ Awaitable<bool> Session::ServeOne() {
   header_bytes_ = 0;
   reply_.Reset();
   reader_.emplace(head_, body_);
+  decoder_.reset();
+  cors_ = false;
   match_ = {};
   if (connection_.has_input()) {
     connection_.Enter(State::kReading, options_.request_timeout_ms);
@@ -80,6 +92,7 @@ Awaitable<bool> Session::ServeOne() {
   AppendReply(keep_alive);
   worker_.metrics().Record(match_.index, reply_.status, Clock::now() - received_);
   ClearAndShrink(body_);
+  ClearAndShrink(decoded_);
   ClearAndShrink(reply_.body);
   // Replies to pipelined requests are written together.
   if (keep_alive && connection_.has_input() && connection_.output().size() < kEagerOutput) {
@@ -100,9 +113,22 @@ Awaitable<Session::Next> Session::ReadRequest() {
   received_ = Clock::now();
   if (next != Next::kHandle) co_return next;
   match_ = service_.router().Match(head_.method, head_.target);
+  if (const std::optional<HttpError> error = guard_.CheckSource(head_)) {
+    RefuseRequest(*error);
+    co_return Next::kReply;
+  }
+  cors_ = guard_.FromAllowedOrigin(head_);
+  if (cors_ && head_.method == "OPTIONS") {
+    AnswerPreflight();
+    co_return Next::kReply;
+  }
   if (const std::optional<HttpError> error = CheckHead()) {
     RefuseRequest(*error);
     co_return Next::kReply;
+  }
+  if (reader_->has_body() && head_.coding == RequestHead::Coding::kGzip) {
+    decoder_ = std::make_unique<GzipDecoder>();
+    decoded_bytes_ = 0;
   }
   if (match_.route->body == BodyKind::kStreamed) co_return co_await ReadStream();
   if (reader_->is_done()) co_return Next::kHandle;
@@ -116,21 +142,37 @@ void Session::RefuseRequest(const HttpError& error) {
   if (error.status == 405) {
     reply_.headers += fmt::format("Allow: {}\r\n", service_.router().AllowedMethods(head_.target));
   }
-  // A body that is here already is skipped; for the rest of one we do not wait.
+  if (error.status == 400) reply_.close = true;  // who knows where a malformed request ends
+  if (error.status == 401) reply_.headers += "WWW-Authenticate: Bearer\r\n";
+  if (error.status == 415) reply_.headers += "Accept-Encoding: gzip\r\n";
+  SkipBody();
+}
+
+void Session::AnswerPreflight() {
+  const std::string methods = service_.router().AllowedMethods(head_.target);
+  if (methods.empty()) {
+    RefuseRequest(*CheckRoute());
+    return;
+  }
+  reply_.status = 204;
+  reply_.headers += fmt::format(
+      "Access-Control-Allow-Methods: {}\r\n"
+      "Access-Control-Allow-Headers: Authorization, Content-Encoding, Content-Type, X-API-Key\r\n"
+      "Access-Control-Max-Age: 600\r\n",
+      methods);
+  SkipBody();
+}
+
+// A body that is here already is skipped; for the rest of one we do not wait.
+void Session::SkipBody() {
   reader_->DropBody();
   reader_->eager(true);
   if (!reader_->is_done() && connection_.has_input()) Parse();
   if (!reader_->is_done()) reply_.close = true;
 }
 
-std::optional<HttpError> Session::CheckHead() const {
-  const bool open = match_.route != nullptr && match_.route->access == Access::kOpen;
-  if (!open && !options_.api_key.empty() && !SameSecret(options_.api_key, head_.api_key)) {
-    return HttpError{.status = 401,
-                     .code = "Unauthorized",
-                     .field = "X-API-Key",
-                     .message = head_.api_key.empty() ? "is missing" : "is wrong"};
-  }
+std::optional<HttpError> Session::CheckHead() {
+  if (std::optional<HttpError> error = access_.Check(head_, match_.route)) return error;
   if (std::optional<HttpError> error = CheckRoute()) return error;
   if (head_.expect == RequestHead::Expect::kOther) {
     return HttpError{.status = 417,
@@ -138,6 +180,7 @@ std::optional<HttpError> Session::CheckHead() const {
                      .field = "Expect",
                      .message = "is not supported, expected 100-continue"};
   }
+  if (auto error = RequestGuard::CheckBody(head_, *match_.route, reader_->has_body())) return error;
   const std::size_t most = match_.route->body == BodyKind::kStreamed ? options_.max_stream_bytes
                                                                      : options_.max_body_bytes;
   if (reader_->content_length().value_or(0) > most) {
@@ -174,6 +217,7 @@ bool Session::Parse() {
   error_code error;
   const bool in_header = !reader_->is_header_done();
   const std::string_view input = connection_.input();
+  reader_->set_input(input);
   const std::size_t used = reader_->put(asio::buffer(input.data(), input.size()), error);
   const bool full = error && used == 0 && connection_.input_full();
   connection_.Consume(used);
@@ -184,11 +228,13 @@ bool Session::Parse() {
     if (header_bytes_ + waiting <= kHeaderLimit && !full) return true;
     error = http::error::header_limit;
   }
-  if (error == http::error::body_limit) {
-    service_.SetError(reply_, {.status = 413,
-                               .code = "BodyTooLarge",
-                               .field = "body",
-                               .message = "is larger than this path allows"});
+  if (const HeadFault* fault = reader_->fault()) {
+    service_.SetError(reply_, {.status = fault->status,
+                               .code = fault->code,
+                               .field = std::string(fault->field),
+                               .message = std::string(fault->message)});
+  } else if (error == http::error::body_limit) {
+    SetTooLarge();
   } else if (error == http::error::header_limit) {
     service_.SetError(reply_, {.status = 431,
                                .code = "HeadersTooLarge",
@@ -200,6 +246,13 @@ bool Session::Parse() {
   }
   reply_.close = true;
   return false;
+}
+
+void Session::SetTooLarge() {
+  service_.SetError(reply_, {.status = 413,
+                             .code = "BodyTooLarge",
+                             .field = "body",
+                             .message = "is larger than this path allows"});
 }
 
 // The input ended before the request did: a reply only if the client took too long.
@@ -241,10 +294,57 @@ Awaitable<Session::Next> Session::ReadBody() {
   StartBody(options_.max_body_bytes);
   while (true) {
     if (connection_.has_input() && !Parse()) co_return Next::kReply;
-    if (reader_->is_done()) co_return Next::kHandle;
+    if (reader_->is_done()) co_return DecodeBody() ? Next::kHandle : Next::kReply;
     const bool more = co_await connection_.ReadMore();
     if (!more) co_return EndOfInput();
   }
+}
+
+bool Session::DecodeBody() {
+  if (decoder_ == nullptr) return true;
+  std::string_view rest = body_;
+  decoded_.clear();
+  Status status = decoder_->Decode(rest, decoded_, options_.max_body_bytes + 1);
+  if (status.ok() && decoded_.size() > options_.max_body_bytes) {
+    SetTooLarge();
+    return false;
+  }
+  if (status.ok()) status = decoder_->Finish();
+  if (!status.ok()) {
+    service_.SetError(reply_, ToHttpError(status));
+    return false;
+  }
+  body_.swap(decoded_);
+  return true;
+}
+
+Awaitable<bool> Session::Deliver(BodyStream& stream, bool last) {
+  if (decoder_ == nullptr) {
+    const bool wanted = co_await stream.Take(body_, last);
+    co_return wanted;
+  }
+  std::string_view rest = body_;
+  bool decoding = true;
+  while (decoding) {
+    decoded_.clear();
+    Status status = decoder_->Decode(rest, decoded_, kDecodedPiece);
+    decoding = status.ok() && decoded_.size() == kDecodedPiece;
+    if (status.ok() && !decoding && last) status = decoder_->Finish();
+    if (!status.ok()) {
+      service_.SetError(reply_, ToHttpError(status));
+      co_return false;
+    }
+    decoded_bytes_ += decoded_.size();
+    if (decoded_bytes_ > options_.max_stream_bytes) {
+      SetTooLarge();
+      co_return false;
+    }
+    const bool wanted = co_await stream.Take(decoded_, last && !decoding);
+    if (!wanted) co_return false;
+    // A few bytes can be gigabytes: the worker's other connections have their turn in between.
+    if (decoding) co_await asio::post(worker_.io(), kUseAwaitable);
+  }
+  co_return true;
 }
 
 Awaitable<Session::Next> Session::ReadStream() {
@@ -261,7 +361,7 @@ Awaitable<Session::Next> Session::ReadStream() {
     const Clock::time_point deadline = connection_.deadline();
     const Clock::time_point start = Clock::now();
     connection_.Enter(State::kAnswering, 0);
-    const bool wanted = co_await stream->Take(body_, last);
+    const bool wanted = co_await Deliver(*stream, last);
     body_.clear();
     if (!wanted) reply_.close = !reader_->is_done();
     if (!wanted || last) co_return Next::kReply;
@@ -286,6 +386,13 @@ void Session::AppendReply(bool keep_alive) {
                    reply_.content_type, reply_.body.size());
   }
   output += reply_.headers;
+  if (cors_) {
+    fmt::format_to(out,
+                   FMT_COMPILE("Access-Control-Allow-Origin: {}\r\n"
+                               "Access-Control-Expose-Headers: Retry-After\r\n"
+                               "Vary: Origin\r\n"),
+                   head_.origin);
+  }
   if (!keep_alive) {
     output += "Connection: close\r\n";
   } else if (head_.version < 11) {

@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "codband/server/http/connection.h"
+#include "codband/server/http/gatekeeper.h"
+#include "codband/server/http/gzip_decoder.h"
 #include "codband/server/http/http_error.h"
 #include "codband/server/http/reply.h"
+#include "codband/server/http/request_guard.h"
 #include "codband/server/http/request_reader.h"
 #include "codband/server/http/service.h"
 
@@ -20,7 +24,7 @@ class Session final {
  public:
   // All are borrowed but the socket; `closed` is called at the end.
   Session(Worker& worker, Service& service, const ServerView& server, const ServerOptions& options,
-          Socket socket, std::function<void()> closed);
+          const RequestGuard& guard, Socket socket, std::function<void()> closed);
 
   // Serves until the connection ends. Throws nothing. The caller keeps the session alive.
   Awaitable<void> Run();
@@ -47,11 +51,20 @@ class Session final {
   bool Parse();
   void StartBody(std::uint64_t max_bytes);
   // What is wrong with the request's head, if anything.
-  std::optional<HttpError> CheckHead() const;
+  std::optional<HttpError> CheckHead();
   std::optional<HttpError> CheckRoute() const;
+  // Answers a browser that asks whether a page of an allowed origin may send a request (CORS).
+  void AnswerPreflight();
   // Replies with the error, before the body is read.
   void RefuseRequest(const HttpError& error);
+  void SkipBody();
+  void SetTooLarge();
   Next EndOfInput();
+  // Replaces a body of gzip by what it says; false (and a reply) if that is too large or not gzip.
+  bool DecodeBody();
+  // Hands what has been read of a streamed body to the service, decoded in pieces of a bounded
+  // size. Whether it wants more.
+  Awaitable<bool> Deliver(BodyStream& stream, bool last);
   void AppendReply(bool keep_alive);
   Call MakeCall() {
     return {.worker = worker_, .server = server_, .match = match_, .body = body_, .reply = reply_};
@@ -61,12 +74,18 @@ class Session final {
   Service& service_;
   const ServerView& server_;
   const ServerOptions& options_;
+  const RequestGuard& guard_;
+  RequestAccess access_;
   Connection connection_;
 
   // Of the request at hand; reused, so that strings keep their memory.
   RequestHead head_;
   std::string body_;
   std::optional<RequestReader> reader_;
+  std::unique_ptr<GzipDecoder> decoder_;  // while a body of gzip arrives
+  std::string decoded_;
+  std::uint64_t decoded_bytes_ = 0;
+  bool cors_ = false;  // a page of an allowed origin sent it
   std::size_t header_bytes_ = 0;
   RouteMatch match_;
   Reply reply_;

@@ -86,11 +86,17 @@ class TestClient {
     return reply;
   }
 
+  // A body is sent as application/json unless the headers say otherwise.
   TestReply Request(std::string_view method, std::string_view target, std::string_view body = {},
                     std::string_view headers = {}) {
     std::string request(method);
-    request.append(" ").append(target).append(" HTTP/1.1\r\nHost: test\r\n").append(headers);
-    if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    request.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\n").append(headers);
+    if (!body.empty()) {
+      request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+      if (headers.find("Content-Type:") == headers.npos) {
+        request += "Content-Type: application/json\r\n";
+      }
+    }
     request.append("\r\n").append(body);
     Send(request);
     return Receive(method == "HEAD");

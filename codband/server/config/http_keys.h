@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "codband/server/config/config_keys.h"
+
+namespace codband::server {
+
+// The part of ConfigKeys() that says whom the server listens to: the section [http].
+std::vector<ConfigKey> HttpKeys();
+
+}  // namespace codband::server

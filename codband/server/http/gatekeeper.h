@@ -1,0 +1,55 @@
+#pragma once
+
+// clang-format off: g++ 12 needs it before Asio.
+#include <utility>
+// clang-format on
+
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "codband/server/http/http_error.h"
+#include "codband/server/http/request_reader.h"
+#include "codband/server/http/route.h"
+
+namespace codband::server {
+
+// Knows the keys of a server. Safe from any thread.
+class Gatekeeper {
+ public:
+  struct Verdict {
+    std::optional<Access> role = {};  // of the key: one of the roles; none: it is wrong
+    std::uint64_t generation = 0;     // of the set of keys that it was looked up in
+    std::int64_t retry_after_s = 0;   // > 0: the key was not looked at, too many were wrong before
+  };
+  virtual ~Gatekeeper() = default;
+
+  // Whose key it is. A wrong one counts against the client's address.
+  virtual Verdict Check(const boost::asio::ip::address& client, std::string_view key) = 0;
+  // Changes whenever a verdict may be another one.
+  virtual std::uint64_t generation() const = 0;
+};
+
+// Whether the requests of one connection may be answered, by their keys. Remembers the key that the
+// last request was admitted with, so that the requests of a connection cost one comparison. Belongs
+// to the thread of its connection.
+class RequestAccess {
+ public:
+  // Without a gatekeeper everything is allowed. It outlives the object.
+  RequestAccess(Gatekeeper* gatekeeper, boost::asio::ip::address client)
+      : gatekeeper_(gatekeeper), client_(std::move(client)) {}
+
+  // What is wrong, if anything: 401, 403 or 429. `route` is nullptr if there is none: any key will
+  // do to be told so, but without one nothing is told.
+  std::optional<HttpError> Check(const RequestHead& head, const Route* route);
+
+ private:
+  Gatekeeper* const gatekeeper_;
+  const boost::asio::ip::address client_;
+  std::string admitted_key_;  // empty: none yet
+  Gatekeeper::Verdict verdict_;
+};
+
+}  // namespace codband::server
