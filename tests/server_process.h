@@ -22,11 +22,15 @@ inline constexpr std::chrono::milliseconds kPatience{60'000};
 // A `codband serve` of its own, on any free port; killed when it goes out of scope.
 class ServerProcess {
  public:
-  ServerProcess(const std::filesystem::path& data, const std::vector<std::string>& settings) {
+  // `before`: a command of the shell that runs first, such as "ulimit -n 1024".
+  ServerProcess(const std::filesystem::path& data, const std::vector<std::string>& settings,
+                const std::string& before = "true") {
     int output[2];
     EXPECT_EQ(::pipe2(output, O_CLOEXEC), 0);
-    std::vector<std::string> arguments = {CODBAND_PROGRAM, "serve",    "--data",
-                                          data.string(),   "--listen", "127.0.0.1:0"};
+    std::vector<std::string> arguments = {
+        "/bin/sh",       "-c",       before + " && exec \"$0\" \"$@\"",
+        CODBAND_PROGRAM, "serve",    "--data",
+        data.string(),   "--listen", "127.0.0.1:0"};
     for (const std::string& setting : settings) {
       arguments.push_back("--set");
       arguments.push_back(setting);
@@ -37,8 +41,7 @@ class ServerProcess {
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    EXPECT_EQ(::posix_spawn(&pid_, CODBAND_PROGRAM, &actions, nullptr, pointers.data(), environ),
-              0);
+    EXPECT_EQ(::posix_spawn(&pid_, "/bin/sh", &actions, nullptr, pointers.data(), environ), 0);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(output[1]);
     output_ = output[0];
@@ -53,6 +56,7 @@ class ServerProcess {
 
   // Whether it came up.
   bool listens() const { return port_ != 0; }
+  std::uint16_t port() const { return port_; }
 
   // A connection, or nullptr if the server is gone.
   std::unique_ptr<server::HttpClient> Connect() const {

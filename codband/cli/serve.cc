@@ -37,7 +37,8 @@ CODBAND_REWARDS_WAIT_SECONDS and the flag --set rewards.wait_seconds=60.
 To serve other machines it needs keys, which requests send in the header X-API-Key: 'codband keys'
 makes a file of them for the setting keys.file. One key that may do everything can also come from the
 environment variable CODBAND_API_KEY or from the file that server.api_key_file names. Changes of
-keys.file count within a second, or at once after SIGHUP.
+keys.file count within a second, or at once after SIGHUP, which also reads tls.certificate and
+tls.key again.
 
 Examples:
   codband serve --demo                                   a demonstration, on port 8080
@@ -48,8 +49,8 @@ Examples:
 Stop it with Ctrl-C or SIGTERM: it answers the requests it has read, then exits with 0.)";
 
 // The signals that the program waits for, blocked in all threads that are started after it. SIGINT
-// and SIGTERM stop it; SIGHUP makes it read its files of keys again, except on a terminal, which
-// sends it when it is closed: there it stops the program.
+// and SIGTERM stop it; SIGHUP makes it read its keys and its certificate again, except on a
+// terminal, which sends it when it is closed: there it stops the program.
 class Signals {
  public:
   enum class Came { kNone, kReload, kStop };
@@ -123,6 +124,7 @@ Status Serve(const server::ServeConfig& config, const ServeFlags& flags) {
     stop = came == Signals::Came::kStop;
     report(serving.ReloadKeys(came == Signals::Came::kReload ? server::KeyGate::When::kNow
                                                              : server::KeyGate::When::kChanged));
+    if (came == Signals::Came::kReload) report(serving.ReloadTls());
     report(serving.DecisionLogNews());
   }
   signals.reset();

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -68,13 +69,14 @@ class FakeEngine final : public engine::Engine {
   std::uint64_t calls() const { return calls_; }  // that change something
 
   // The user "busy" gets kUnavailable, "disk" a full disk, "broken" another error of the disk,
-  // "corrupt" kCorruption, "bad" kInvalidArgument, "throw" an exception; "now" an answer before the
-  // call returns.
+  // "corrupt" kCorruption, "bad" kInvalidArgument, "throw" an exception, "memory" another;
+  // "now" an answer before the call returns.
   void Rank(engine::RankRequest request,
             const std::function<void(const engine::RankReply&)>& ranked,
             Done<Status> done) override {
     ++calls_;
     if (request.user == "throw") throw std::runtime_error("the engine is broken");
+    if (request.user == "memory") throw std::bad_alloc();
     const bool now = request.user == "now";
     {
       const std::lock_guard lock(mutex_);

@@ -33,10 +33,15 @@ std::string ErrorText(const HttpReply& reply) {
   return reply.body.empty() ? "no reason given" : reply.body;
 }
 
-Status AskForBackup(const ServerNote& server, const std::string& name) {
-  const auto url = ParseHttpUrl(server.url);
+Result<std::unique_ptr<HttpClient>> ConnectTo(const ServerNote& server) {
+  auto url = ParseHttpUrl(server.url);
   if (!url.ok()) return url.status();
-  auto client = HttpClient::Connect(url.value(), kConnectTimeout);
+  url.value().fingerprint = server.fingerprint;
+  return HttpClient::Connect(url.value(), kConnectTimeout);
+}
+
+Status AskForBackup(const ServerNote& server, const std::string& name) {
+  auto client = ConnectTo(server);
   if (!client.ok()) return client.status();
   HttpRequest request{
       .method = "POST", .target = "/v1/backup", .body = Json{{"name", name}}.dump()};
@@ -80,7 +85,8 @@ Status BackUpByServer(const ServerNote& server, const std::filesystem::path& out
 }  // namespace
 
 Status WriteServerNote(const std::filesystem::path& data, const ServerNote& note) {
-  const Json json{{"url", note.url}, {"pid", note.pid}, {"backups", note.backups.string()}};
+  Json json{{"url", note.url}, {"pid", note.pid}, {"backups", note.backups.string()}};
+  if (!note.fingerprint.empty()) json["fingerprint"] = note.fingerprint;
   return WriteFileDurably(NotePath(data), json.dump() + "\n", FileAccess::kPrivate);
 }
 
@@ -95,19 +101,21 @@ std::optional<ServerNote> ReadServerNote(const std::filesystem::path& data) {
   const Json json = Json::parse(text.value(), nullptr, false);
   if (!json.is_object() || !json.contains("url") || !json["url"].is_string()) return std::nullopt;
   const auto pid = json.find("pid");
-  const auto backups = json.find("backups");
+  const auto text_of = [&json](const char* name) {
+    const auto member = json.find(name);
+    return member != json.end() && member->is_string() ? member->get<std::string>() : "";
+  };
   return ServerNote{
       .url = json["url"],
       .pid = pid != json.end() && pid->is_number_integer() ? pid->get<std::int64_t>() : 0,
-      .backups = backups != json.end() && backups->is_string() ? backups->get<std::string>() : ""};
+      .backups = text_of("backups"),
+      .fingerprint = text_of("fingerprint")};
 }
 
 std::optional<ServerNote> FindRunningServer(const std::filesystem::path& data) {
   auto note = ReadServerNote(data);
   if (!note) return std::nullopt;
-  const auto url = ParseHttpUrl(note->url);
-  if (!url.ok()) return std::nullopt;
-  auto client = HttpClient::Connect(url.value(), kConnectTimeout);
+  auto client = ConnectTo(*note);
   if (!client.ok()) return std::nullopt;
   const auto reply = client.value()->Send({.target = "/v1/health/live"}, kConnectTimeout);
   return reply.ok() && reply.value().status == 200 ? note : std::nullopt;

@@ -17,6 +17,7 @@ struct ServerNote {
   std::string url;  // "http://127.0.0.1:8080"
   std::int64_t pid = 0;
   std::filesystem::path backups = {};  // where the server makes backups
+  std::string fingerprint = {};        // of its certificate (HttpUrl); empty without TLS
 };
 
 Status WriteServerNote(const std::filesystem::path& data, const ServerNote& note);

@@ -11,14 +11,16 @@
 #include "codband/server/admin/data_directory.h"
 #include "codband/server/api/api.h"
 #include "codband/server/config/listen_address.h"
+#include "codband/server/http/descriptors.h"
+#include "codband/server/http/tls_stream.h"
 
 namespace codband::server {
 namespace {
 
-std::string ReachableUrl(std::string host, std::uint16_t port) {
+std::string ReachableUrl(std::string_view scheme, std::string host, std::uint16_t port) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
-  return "http://" + FormatListenAddress({std::move(host), port});
+  return fmt::format("{}://{}", scheme, FormatListenAddress({std::move(host), port}));
 }
 
 }  // namespace
@@ -26,18 +28,39 @@ std::string ReachableUrl(std::string host, std::uint16_t port) {
 Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
                                                 const ServingOptions& options) {
   std::unique_ptr<Serving> serving(new Serving(config));
+  RaiseDescriptorLimit();
+  // Before the data is opened, which may take a while.
+  if (!config.server.tls.empty()) CODBAND_RETURN_IF_ERROR(LoadTls(config.server.tls).status());
   CODBAND_RETURN_IF_ERROR(serving->OpenKeys());
   CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
   CODBAND_RETURN_IF_ERROR(serving->OpenEngine());
   CODBAND_RETURN_IF_ERROR(serving->Listen(options.any_port));
-  CODBAND_RETURN_IF_ERROR(WriteServerNote(
-      config.data, {.url = serving->url_, .pid = getpid(), .backups = BackupRoot(config)}));
+  CODBAND_RETURN_IF_ERROR(serving->WriteNote());
   if (options.demo) {
     auto demo = Demo::Start(*serving->engine_, {.seed = config.engine.seed});
     if (!demo.ok()) return demo.status();
     serving->demo_ = std::move(demo).value();
   }
   return serving;
+}
+
+Status Serving::WriteNote() const {
+  return WriteServerNote(config_.data, {.url = url_,
+                                        .pid = getpid(),
+                                        .backups = BackupRoot(config_),
+                                        .fingerprint = server_->certificate_fingerprint()});
+}
+
+std::optional<std::string> Serving::ReloadTls() {
+  if (config_.server.tls.empty()) return std::nullopt;
+  Status status = server_->ReloadTls();
+  if (!status.ok()) {
+    return fmt::format("{}; the certificate that was read before stays in use", status.message());
+  }
+  status = WriteNote();
+  if (!status.ok()) return status.message();
+  return fmt::format("tls.certificate: read again, fingerprint {}",
+                     server_->certificate_fingerprint());
 }
 
 void Serving::CloseToOthers(const std::filesystem::path& path, Reach reach) {
@@ -122,7 +145,12 @@ Status Serving::Listen(bool any_port) {
   }
   if (server.ok()) {
     server_ = std::move(server).value();
-    url_ = ReachableUrl(config_.server.host, server_->port());
+    if (server_->max_connections() < config_.server.max_connections) {
+      notes_.push_back(fmt::format(
+          "server.max_connections is {}, but the limit of open files (ulimit -n) leaves {}",
+          config_.server.max_connections, server_->max_connections()));
+    }
+    url_ = ReachableUrl(options.tls.empty() ? "http" : "https", options.host, server_->port());
     return {};
   }
   if (server.status().code() != StatusCode::kUnavailable) return server.status();

@@ -42,6 +42,9 @@ class Serving {
   std::string Greeting() const;
   // What was found and mended at the start: sentences for the operator.
   const std::vector<std::string>& notes() const { return notes_; }
+  // Reads certificate and key again, for connections to come. A sentence on how it went; none
+  // without TLS.
+  std::optional<std::string> ReloadTls();
   // A sentence when the decision log begins to fail or works again; none if nothing has changed.
   std::optional<std::string> DecisionLogNews();
 
@@ -62,6 +65,7 @@ class Serving {
   Status OpenDecisionLog();
   Status OpenEngine();
   Status Listen(bool any_port);
+  Status WriteNote() const;
 
   const ServeConfig config_;
   std::unique_ptr<DecisionLog> log_;  // may be null

@@ -20,18 +20,17 @@ void Api::Stop() {
 }
 
 Awaitable<void> Api::Handle(Call& call) {
-  std::string problem;
+  std::exception_ptr failure;
   try {
     const Row& row = Table()[call.match.index];
     CODBAND_CHECK(row.handler != nullptr);
     co_await (this->*row.handler)(call);
     co_return;
-  } catch (const std::exception& error) {
-    problem = error.what();
   } catch (...) {
-    problem = "unknown exception";
+    failure = std::current_exception();
   }
-  SetInternalError(call.reply, std::move(problem));
+  call.reply.Reset();
+  SetApiError(call.reply, ErrorOfException(failure));
 }
 
 std::unique_ptr<BodyStream> Api::OpenStream(const Call& call,

@@ -53,9 +53,4 @@ void SetApiError(Reply& reply, const HttpError& error,
 
 void SetApiError(Reply& reply, const Status& status) { SetApiError(reply, ToHttpError(status)); }
 
-void SetInternalError(Reply& reply, std::string message) {
-  reply.Reset();
-  SetApiError(reply, {.status = 500, .code = "Internal", .message = std::move(message)});
-}
-
 }  // namespace codband::server

@@ -28,7 +28,5 @@ void SetApiError(Reply& reply, const HttpError& error,
                  const std::optional<ImportProgress>& progress = {});
 // By the table of http_error.h. Precondition: not ok.
 void SetApiError(Reply& reply, const Status& status);
-// An exception reached the top of a handler: 500, whatever the reply was before.
-void SetInternalError(Reply& reply, std::string message);
 
 }  // namespace codband::server

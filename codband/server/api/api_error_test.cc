@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace codband::server {
 namespace {
 
@@ -33,7 +35,9 @@ TEST(SetApiErrorTest, OnlyFaultsOfTheServerAreShownWithoutPaths) {
   SetApiError(reply, Status::NotFound("there is no item '/a/b'"));
   EXPECT_EQ(reply.body, R"({"error":{"code":"NotFound","message":"there is no item '/a/b'"}})");
   reply.Reset();
-  SetInternalError(reply, "/srv/codband/x.cc:3: broken");
+  SetApiError(
+      reply,
+      ErrorOfException(std::make_exception_ptr(std::runtime_error("/srv/codband/x.cc:3: broken"))));
   EXPECT_EQ(reply.body, R"({"error":{"code":"Internal","message":"<path>: broken"}})");
 }
 

@@ -88,6 +88,10 @@ TEST_F(ApiTest, EngineErrorsBecomeHttpStatuses) {
   const TestReply thrown = rank("throw");
   EXPECT_EQ(thrown.status, 500);
   EXPECT_EQ(thrown.Error("message"), "the engine is broken");
+  const TestReply memory = rank("memory");
+  EXPECT_EQ(memory.status, 503);
+  EXPECT_EQ(memory.Error("message"), "out of memory");
+  EXPECT_TRUE(memory.Has("Retry-After: 1\r\n"));
   EXPECT_EQ(rank("well").status, 200);
 }
 

@@ -18,7 +18,7 @@ ImportStream::ImportStream(engine::Engine& engine, JsonParser& parser, const Cal
       announced_large_(announced_bytes.value_or(0) > kAtomicBytes) {}
 
 Awaitable<bool> ImportStream::Take(std::string_view piece, bool last) {
-  std::string problem;
+  std::exception_ptr failure;
   try {
     const Status status = co_await TakePiece(piece, last);
     if (status.ok()) {
@@ -29,14 +29,11 @@ Awaitable<bool> ImportStream::Take(std::string_view piece, bool last) {
     if (line_at_fault_) progress.line = import_.line();
     SetApiError(reply_, ToHttpError(status), progress);
     co_return false;
-  } catch (const std::exception& error) {
-    problem = error.what();
   } catch (...) {
-    problem = "unknown exception";
+    failure = std::current_exception();
   }
   reply_.Reset();
-  SetApiError(reply_, {.status = 500, .code = "Internal", .message = std::move(problem)},
-              ImportProgress{.imported = imported_});
+  SetApiError(reply_, ErrorOfException(failure), ImportProgress{.imported = imported_});
   co_return false;
 }
 

@@ -160,8 +160,13 @@ void AddServer(Families& out, const MetricsFacts& facts) {
   out.Counter("codband_connections_accepted_total", "Connections accepted, refused ones included.",
               ToDouble(facts.server.connections_accepted));
   out.Counter("codband_connections_refused_total",
-              "Connections refused because server.max_connections were open.",
+              "Connections refused because too many were open and none could be closed.",
               ToDouble(facts.server.connections_refused));
+  out.Counter("codband_connections_displaced_total",
+              "Idle or slow connections closed to make room for new ones.",
+              ToDouble(facts.server.connections_displaced));
+  out.Gauge("codband_connections_limit", "Connections that may be open at a time.",
+            ToDouble(facts.server.max_connections));
   if (facts.decision_log) {
     const DecisionLogStats& log = *facts.decision_log;
     out.Counter("codband_decision_log_lines_total", "Decisions written to the decision log.",

@@ -131,9 +131,15 @@ TEST(OpenApiTest, DescribesTheErrorsThatEveryRouteCanGive) {
     const bool writes = route.method != Method::kGet;
     const bool has_body = route.body != BodyKind::kNone;
     const std::map<std::string, bool> expected = {
-        {"400", true},     {"401", !open},    {"403", true},  // a page of another site, if not the
-                                                              // role
-        {"413", has_body}, {"415", has_body}, {"429", !open}, {"503", true}, {"507", writes},
+        {"400", true},
+        {"401", !open},
+        {"403", true},  // a page of another site, if not the
+                        // role
+        {"413", has_body},
+        {"415", has_body},
+        {"429", !open},
+        {"503", true},
+        {"507", writes},
     };
     for (const auto& [status, can_happen] : expected) {
       EXPECT_EQ(responses.contains(status), can_happen) << route.operation << " " << status;

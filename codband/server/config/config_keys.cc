@@ -130,7 +130,9 @@ std::vector<ConfigKey> ServerKeys() {
        .kind = ConfigKind::kWhole,
        .min = 1,
        .max = 1'000'000,
-       .help = "Connections open at a time; more are refused with 503.",
+       .help = "Connections open at a time, fewer if the limit of open files (ulimit -n) is too "
+               "low. For\n"
+               "one more the idlest is closed; if none is idle, it is refused with 503.",
        .get = GetWhole<&ServeConfig::server, &ServerOptions::max_connections>,
        .set = SetWhole<&ServeConfig::server, &ServerOptions::max_connections>},
       {.section = "server",

@@ -61,8 +61,12 @@ max_import_bytes = 4096
 request_timeout_seconds = 1.5
 idle_timeout_seconds = 2
 [http]
+max_connections_per_address = 12
 allowed_hosts = "rec.example.org,  *.intern "
 allowed_origins = "https://shop.example.org"
+[tls]
+certificate = "/etc/codband/cert.pem"
+key = "/etc/codband/key.pem"
 [keys]
 file = "/etc/codband/keys"
 max_failures = 3
@@ -286,7 +290,7 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
             "section [rewrads] is unknown (config.toml line 1); did you mean [rewards]?");
   EXPECT_EQ(FileError("listen = \"x\"\n"),
             "listen is unknown (config.toml line 1); did you mean server.listen?");
-  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [http], [keys]"),
+  EXPECT_NE(FileError("[zzzzzzzzz]\n").find(", expected one of [server], [http], [tls], [keys]"),
             std::string::npos);
   EXPECT_EQ(Error({.environment = {"CODBAND_SERVER_LISTN=x"}}),
             "environment variable CODBAND_SERVER_LISTN is unknown; did you mean "

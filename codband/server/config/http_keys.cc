@@ -34,10 +34,37 @@ Status SetList(ServeConfig& config, const ConfigValue& value) {
   return {};
 }
 
+template <auto Member>
+ConfigValue GetFile(const ServeConfig& config) {
+  return (config.server.tls.*Member).string();
+}
+template <auto Member>
+Status SetFile(ServeConfig& config, const ConfigValue& value) {
+  config.server.tls.*Member = std::get<std::string>(value);
+  return {};
+}
+
 }  // namespace
 
 std::vector<ConfigKey> HttpKeys() {
   return {
+      {.section = "http",
+       .name = "max_connections_per_address",
+       .kind = ConfigKind::kWhole,
+       .min = 1,
+       .max = 1'000'000,
+       .help =
+           "Connections open at a time from one IPv4 address or IPv6 /64, but for this machine.\n"
+           "For one more its own idlest is closed, or it is refused with 503. Set it to\n"
+           "server.max_connections if a proxy on another machine stands for all clients.",
+       .get = [](const ServeConfig& config) -> ConfigValue {
+         return static_cast<std::int64_t>(config.server.max_connections_per_address);
+       },
+       .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
+         config.server.max_connections_per_address =
+             static_cast<std::size_t>(std::get<std::int64_t>(value));
+         return {};
+       }},
       {.section = "http",
        .name = "allowed_hosts",
        .expected = "names of hosts, separated by commas, such as rec.example.org, *.internal",
@@ -53,6 +80,20 @@ std::vector<ConfigKey> HttpKeys() {
                "only pages of this server may; others are refused with 403.",
        .get = GetList<&ServerOptions::allowed_origins>,
        .set = SetList<&ServerOptions::allowed_origins, &ValidateAllowedOrigin>},
+      {.section = "tls",
+       .name = "certificate",
+       .expected = "a file in PEM",
+       .help = "The server's certificate, followed by those that lead to a root. With it and the\n"
+               "key the server speaks HTTPS only. SIGHUP reads both again. Empty: plain HTTP.",
+       .get = GetFile<&TlsFiles::certificate>,
+       .set = SetFile<&TlsFiles::certificate>},
+      {.section = "tls",
+       .name = "key",
+       .expected = "a file in PEM",
+       .help = "The key of the certificate, without a password. Only the server's user should be\n"
+               "able to read it.",
+       .get = GetFile<&TlsFiles::key>,
+       .set = SetFile<&TlsFiles::key>},
   };
 }
 

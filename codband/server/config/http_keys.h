@@ -6,7 +6,8 @@
 
 namespace codband::server {
 
-// The part of ConfigKeys() that says whom the server listens to: the section [http].
+// The part of ConfigKeys() that says whom the server listens to and how: the sections
+// [http] and [tls].
 std::vector<ConfigKey> HttpKeys();
 
 }  // namespace codband::server

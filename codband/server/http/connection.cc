@@ -22,23 +22,37 @@ void ClearAndShrink(std::string& text) {
   if (text.capacity() > kKeepCapacity) std::string().swap(text);
 }
 
-Connection::Connection(Worker& worker, const ServerOptions& options, Socket socket,
-                       std::function<void()> closed)
+Connection::Connection(Worker& worker, const ServerOptions& options, Incoming incoming)
     : worker_(worker),
       options_(options),
-      socket_(std::move(socket)),
-      closed_(std::move(closed)),
-      in_(kSmallInput) {
+      socket_(std::move(incoming.socket)),
+      place_(std::move(incoming.place)),
+      gives_room_(place_.held()),
+      tls_(incoming.tls != nullptr ? MakeTlsStream(socket_, incoming.tls) : nullptr),
+      in_(kSmallInput),
+      client_(worker.Add(this, StandingOf(state_))) {
   error_code ignored;
   socket_.non_blocking(true, ignored);
-  worker_.Add(this);
 }
 
 Connection::~Connection() {
   error_code ignored;
+  tls_.reset();
   socket_.close(ignored);
-  closed_();
-  worker_.Remove(this);
+  place_.Release();
+  worker_.Remove(client_, StandingOf(state_));
+}
+
+Worker::Standing Connection::StandingOf(State state) const {
+  if (!gives_room_) return Worker::Standing::kAnswering;
+  switch (state) {
+    case State::kIdle:
+      return Worker::Standing::kIdle;
+    case State::kAnswering:
+      return Worker::Standing::kAnswering;
+    default:
+      return Worker::Standing::kMidway;
+  }
 }
 
 void Connection::SetNoDelay() {
@@ -52,6 +66,7 @@ void Connection::Enter(State state, std::int64_t timeout_ms) {
 }
 
 void Connection::Enter(State state, Clock::time_point deadline) {
+  worker_.Move(client_, StandingOf(state_), StandingOf(state));
   state_ = state;
   deadline_ = deadline;
 }
@@ -69,6 +84,27 @@ void Connection::OnStop() {
   if (state_ == State::kAnswering || state_ == State::kWriting) return;
   error_code ignored;
   socket_.cancel(ignored);
+}
+
+bool Connection::OnRoomNeeded(Clock::time_point now) {
+  // In the middle of a request or a reply the client has a tenth of its time for itself.
+  const std::chrono::milliseconds patience(options_.request_timeout_ms * 9 / 10);
+  if (state_ != State::kIdle && state_ != State::kLingering && deadline_ - now > patience) {
+    return false;
+  }
+  Enter(State::kAnswering, 0);  // nobody asks it again
+  gave_way_ = true;
+  error_code ignored;
+  socket_.close(ignored);
+  place_.Release();
+  return true;
+}
+
+Awaitable<TlsStream::Opened> Connection::Handshake() {
+  Enter(State::kReading, options_.request_timeout_ms);
+  const TlsStream::Opened opened = co_await tls_->Handshake();
+  if (opened == TlsStream::Opened::kPlainHttp) tls_.reset();
+  co_return timed_out_ || gave_way_ ? TlsStream::Opened::kNo : opened;
 }
 
 void Connection::ExpectLargeInput() { in_.resize(std::max(in_.size(), kLargeInput)); }
@@ -90,25 +126,33 @@ Awaitable<bool> Connection::ReadMore() {
     in_begin_ = 0;
   }
   error_code error;
-  const std::size_t count =
-      co_await socket_.async_read_some(asio::buffer(in_.data() + in_end_, in_.size() - in_end_),
-                                       asio::redirect_error(kUseAwaitable, error));
-  if (error || timed_out_) co_return false;
+  std::size_t count = 0;
+  if (tls_ != nullptr) {
+    count = co_await tls_->ReadSome(in_.data() + in_end_, in_.size() - in_end_, error);
+  } else {
+    count =
+        co_await socket_.async_read_some(asio::buffer(in_.data() + in_end_, in_.size() - in_end_),
+                                         asio::redirect_error(kUseAwaitable, error));
+  }
+  if (error || timed_out_ || gave_way_) co_return false;
   in_end_ += count;
   if (state_ == State::kIdle) Enter(State::kReading, options_.request_timeout_ms);
   co_return true;
 }
 
 bool Connection::WriteSome() {
+  if (tls_ != nullptr) return true;  // it only writes by waiting
   error_code error;
   out_begin_ +=
       socket_.write_some(asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) return false;
-  if (out_begin_ == out_.size()) {
-    ClearAndShrink(out_);
-    out_begin_ = 0;
-  }
+  if (out_begin_ == out_.size()) ClearOutput();
   return true;
+}
+
+void Connection::ClearOutput() {
+  ClearAndShrink(out_);
+  out_begin_ = 0;
 }
 
 Awaitable<bool> Connection::WriteAll() {
@@ -120,22 +164,29 @@ Awaitable<bool> Connection::WriteAll() {
     // The timeout is for a client that takes nothing at all: every byte renews it.
     Enter(State::kWriting, options_.request_timeout_ms);
     error_code error;
-    const std::size_t count = co_await socket_.async_write_some(
-        asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_),
-        asio::redirect_error(kUseAwaitable, error));
+    std::size_t count = 0;
+    if (tls_ != nullptr) {
+      count = co_await tls_->WriteSome(out_.data() + out_begin_, out_.size() - out_begin_, error);
+    } else {
+      count = co_await socket_.async_write_some(
+          asio::buffer(out_.data() + out_begin_, out_.size() - out_begin_),
+          asio::redirect_error(kUseAwaitable, error));
+    }
     out_begin_ += count;
-    if (error || timed_out_) co_return false;
-    if (!WriteSome()) co_return false;
+    if (error || timed_out_ || gave_way_) co_return false;
+    if (tls_ == nullptr && !WriteSome()) co_return false;
+    if (out_begin_ == out_.size()) ClearOutput();
   }
   Enter(before, deadline_before);
   co_return true;
 }
 
 Awaitable<void> Connection::Linger() {
-  error_code error;
-  socket_.shutdown(Socket::shutdown_send, error);
   timed_out_ = false;
   Enter(State::kLingering, worker_.stopping() ? kLingerAtStopMs : kLingerMs);
+  if (tls_ != nullptr) co_await tls_->Shutdown();
+  error_code error;
+  socket_.shutdown(Socket::shutdown_send, error);
   while (!error && !timed_out_) {
     co_await socket_.async_read_some(asio::buffer(in_), asio::redirect_error(kUseAwaitable, error));
   }

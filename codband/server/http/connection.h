@@ -2,15 +2,25 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "codband/server/http/admission.h"
 #include "codband/server/http/server.h"
+#include "codband/server/http/tls_stream.h"
 #include "codband/server/http/worker.h"
 
 namespace codband::server {
+
+// A connection that has been accepted.
+struct Incoming {
+  Socket socket;
+  Admission::Place place;
+  TlsContext tls = nullptr;  // nullptr: plain HTTP
+};
 
 // A socket with its buffers and timeouts; knows nothing about HTTP. Belongs to its worker's thread.
 class Connection final : public WorkerClient {
@@ -26,15 +36,21 @@ class Connection final : public WorkerClient {
     kLingering,  // everything is written; waiting for the client to stop sending
   };
 
-  // All are borrowed but the socket; `closed` is called at the end.
-  Connection(Worker& worker, const ServerOptions& options, Socket socket,
-             std::function<void()> closed);
+  // Worker and options are borrowed.
+  Connection(Worker& worker, const ServerOptions& options, Incoming incoming);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() override;
 
   void OnTick(Clock::time_point now) override;
   void OnStop() override;
+  bool OnRoomNeeded(Clock::time_point now) override;
+  const std::optional<ClientNetwork>& network() const override { return place_.network(); }
+
+  bool is_tls() const { return tls_ != nullptr; }
+  // Of a connection with TLS, before anything else. A client that speaks plain HTTP instead can be
+  // answered in plain HTTP.
+  Awaitable<TlsStream::Opened> Handshake();
 
   void SetNoDelay();
 
@@ -70,10 +86,15 @@ class Connection final : public WorkerClient {
   Awaitable<void> Linger();
 
  private:
+  Worker::Standing StandingOf(State state) const;
+  void ClearOutput();
+
   Worker& worker_;
   const ServerOptions& options_;
   Socket socket_;
-  std::function<void()> closed_;
+  Admission::Place place_;
+  const bool gives_room_;           // when it is closed: one that is being refused has no place
+  std::unique_ptr<TlsStream> tls_;  // nullptr: plain HTTP
 
   std::vector<char> in_;  // [in_begin_, in_end_) is read and not consumed
   std::size_t in_begin_ = 0;
@@ -84,6 +105,9 @@ class Connection final : public WorkerClient {
   State state_ = State::kIdle;
   Clock::time_point deadline_ = Clock::time_point::max();
   bool timed_out_ = false;
+  bool gave_way_ = false;  // closed because another connection needed its place
+  // Last: nothing may fail once the worker knows the connection.
+  const Worker::Clients::iterator client_;
 };
 
 // Clears the text, and gives its memory back if it has grown large.

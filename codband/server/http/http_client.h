@@ -12,10 +12,14 @@
 
 namespace codband::server {
 
-// The parts of "http://127.0.0.1:8080". Plain HTTP only; what follows the port is ignored.
+// The parts of "http://127.0.0.1:8080"; what follows the port is ignored.
 struct HttpUrl {
   std::string host;  // without the brackets of an IPv6 address
   std::uint16_t port = 80;
+  bool tls = false;  // https
+  // With TLS: the SHA-256 of the server's certificate, in hex. Empty: the certificate must be one
+  // that this machine trusts for the host.
+  std::string fingerprint = {};
 };
 Result<HttpUrl> ParseHttpUrl(std::string_view url);
 
@@ -35,7 +39,8 @@ struct HttpReply {
 // reopened if the server has closed it meanwhile. Not thread-safe.
 class HttpClient {
  public:
-  // Connects. kUnavailable if nobody listens, kInvalidArgument if the host cannot be resolved.
+  // Connects. kUnavailable if nobody listens or with TLS cannot be trusted, kInvalidArgument if the
+  // host cannot be resolved.
   static Result<std::unique_ptr<HttpClient>> Connect(const HttpUrl& url,
                                                      std::chrono::milliseconds timeout);
   virtual ~HttpClient() = default;

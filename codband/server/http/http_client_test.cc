@@ -27,8 +27,11 @@ TEST(HttpUrlTest, AddressesAreTakenApart) {
   check("http://[::1]:81/v1/rank", "::1", 81);
   check("http://example.org/", "example.org", 80);
   check("http://[::1]", "::1", 80);
+  check("https://example.org/", "example.org", 443);
+  EXPECT_TRUE(ParseHttpUrl("https://[::1]:8443").value().tls);
+  EXPECT_FALSE(ParseHttpUrl("http://[::1]:8443").value().tls);
   for (const char* text :
-       {"", "127.0.0.1:80", "https://x", "http://", "http://x:y", "http://x:99999", "http://:80"}) {
+       {"", "127.0.0.1:80", "ftp://x", "http://", "http://x:y", "http://x:99999", "http://:80"}) {
     EXPECT_FALSE(ParseHttpUrl(text).ok()) << text;
   }
 }

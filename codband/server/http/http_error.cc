@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <new>
 
 namespace codband::server {
 namespace {
@@ -52,6 +53,20 @@ HttpError ToHttpError(const Status& status) {
     error.status = 507;
     error.code = "NoSpace";
     error.retry_after_s = 0;
+  }
+  return error;
+}
+
+HttpError ErrorOfException(const std::exception_ptr& failure) {
+  HttpError error{.status = 500, .code = "Internal", .message = "unknown failure"};
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    // A message so short needs no memory.
+    error = {.status = 503, .code = "Unavailable", .message = "out of memory", .retry_after_s = 1};
+  } catch (const std::exception& known) {
+    error.message = known.what();
+  } catch (...) {
   }
   return error;
 }

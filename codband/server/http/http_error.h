@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ struct HttpError {
 // The one table from status codes to HTTP. The field is what comes before the first ": " in a
 // message of kInvalidArgument or kConflict, if that is one word. Precondition: not ok.
 HttpError ToHttpError(const Status& status);
+
+// Of an exception that reached the top of a request: 503 if there was no memory, else 500.
+HttpError ErrorOfException(const std::exception_ptr& failure);
 
 // "Not Found" for 404.
 std::string_view ReasonPhrase(int status);

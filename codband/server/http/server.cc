@@ -10,12 +10,16 @@
 #include <boost/asio/redirect_error.hpp>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
 #include "codband/base/clock.h"
+#include "codband/server/http/admission.h"
+#include "codband/server/http/descriptors.h"
 #include "codband/server/http/service.h"
 #include "codband/server/http/session.h"
+#include "codband/server/http/tls_stream.h"
 #include "codband/server/http/worker.h"
 
 namespace codband::server {
@@ -27,6 +31,7 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
 constexpr std::size_t kMostRefusing = 64;  // connections that are being sent a 503 at a time
+constexpr std::size_t kMostSeeking = 64;   // connections that wait for the place of another
 
 // Short enough for the shortest timeout and for the Date header.
 std::chrono::milliseconds TickOf(const ServerOptions& options) {
@@ -45,6 +50,9 @@ Status Validate(const ServerOptions& options) {
     return bad("threads", fmt::format("is {}, expected 1 to {}", options.threads, kMaxThreads));
   }
   if (options.max_connections == 0) return not_positive("max_connections", 0);
+  if (options.max_connections_per_address == 0) {
+    return not_positive("max_connections_per_address", 0);
+  }
   if (options.request_timeout_ms <= 0) {
     return not_positive("request_timeout_ms", options.request_timeout_ms);
   }
@@ -73,10 +81,15 @@ std::vector<std::unique_ptr<Worker>> MakeWorkers(const ServerOptions& options, s
 
 class HttpServer final : public Server, public ServerView {
  public:
-  HttpServer(std::unique_ptr<Service> service, const ServerOptions& options)
+  // `tls` is nullptr for plain HTTP.
+  HttpServer(std::unique_ptr<Service> service, const ServerOptions& options, TlsContext tls)
       : options_(options),
-        guard_(
-            {.allowed_hosts = options.allowed_hosts, .allowed_origins = options.allowed_origins}),
+        guard_({.allowed_hosts = options.allowed_hosts,
+                .allowed_origins = options.allowed_origins,
+                .tls = tls != nullptr}),
+        admission_(std::min(options.max_connections, ConnectionsThatFit()),
+                   options.max_connections_per_address),
+        tls_(std::move(tls)),
         start_time_ms_(UnixMillis()),
         service_(std::move(service)),
         workers_(MakeWorkers(options_, service_->router().routes().size())) {
@@ -121,6 +134,21 @@ class HttpServer final : public Server, public ServerView {
   }
 
   std::uint16_t port() const override { return port_; }
+  std::size_t max_connections() const override { return admission_.most(); }
+
+  std::string certificate_fingerprint() const override {
+    const TlsContext tls = CurrentTls();
+    return tls == nullptr ? std::string() : CertificateFingerprint(tls);
+  }
+
+  Status ReloadTls() override {
+    if (options_.tls.empty()) return {};
+    auto tls = LoadTls(options_.tls);
+    if (!tls.ok()) return tls.status();
+    const std::lock_guard lock(tls_mutex_);
+    tls_ = std::move(tls).value();
+    return {};
+  }
 
   void Stop() override {
     const std::lock_guard lock(stop_mutex_);
@@ -139,9 +167,11 @@ class HttpServer final : public Server, public ServerView {
   }
 
   ServerFacts Facts() const override {
-    return {.connections = connections_.load(std::memory_order_relaxed),
+    return {.connections = admission_.open(),
             .connections_accepted = accepted_.load(std::memory_order_relaxed),
             .connections_refused = refused_.load(std::memory_order_relaxed),
+            .connections_displaced = displaced_.load(std::memory_order_relaxed),
+            .max_connections = admission_.most(),
             .start_time_ms = start_time_ms_,
             .now_ms = UnixMillis()};
   }
@@ -153,49 +183,125 @@ class HttpServer final : public Server, public ServerView {
   }
 
  private:
+  using Verdict = Admission::Verdict;
+
   Awaitable<void> Accept() {
     for (std::size_t turn = 0;; ++turn) {
       Worker& worker = *workers_[turn % workers_.size()];
       error_code error;
-      Socket socket =
-          co_await acceptor_.async_accept(worker.io(), asio::redirect_error(kUseAwaitable, error));
+      asio::ip::tcp::endpoint client;
+      Socket socket = co_await acceptor_.async_accept(worker.io(), client,
+                                                      asio::redirect_error(kUseAwaitable, error));
       if (!acceptor_.is_open()) co_return;
-      if (error) {
-        // Most likely out of file descriptors: retry until some are closed.
-        retry_.expires_after(std::chrono::milliseconds(50));
-        co_await retry_.async_wait(asio::redirect_error(kUseAwaitable, error));
-        if (!acceptor_.is_open()) co_return;
+      if (!error) {
+        try {
+          Admit(worker, std::move(socket), client.address());
+        } catch (const std::bad_alloc&) {
+          // This connection is closed, others may come.
+        }
         continue;
       }
-      Admit(worker, std::move(socket));
+      // Most likely out of file descriptors: retry until some are closed.
+      MakeRoomSomewhere();
+      retry_.expires_after(std::chrono::milliseconds(50));
+      co_await retry_.async_wait(asio::redirect_error(kUseAwaitable, error));
+      if (!acceptor_.is_open()) co_return;
     }
   }
 
-  void Admit(Worker& worker, Socket socket) {
+  void Admit(Worker& worker, Socket socket, const asio::ip::address& client) {
     accepted_.fetch_add(1, std::memory_order_relaxed);
-    const bool full = connections_.load() >= options_.max_connections;
-    std::atomic<std::uint64_t>& count = full ? refusing_ : connections_;
-    if (full) {
-      refused_.fetch_add(1, std::memory_order_relaxed);
-      if (refusing_.load() >= kMostRefusing) return;  // closed without a reply
+    auto [place, verdict] = admission_.Enter(NetworkOf(client));
+    Incoming incoming{.socket = std::move(socket), .place = std::move(place), .tls = CurrentTls()};
+    if (verdict == Verdict::kAdmitted) {
+      asio::post(worker.io(), [this, &worker, incoming = std::move(incoming)]() mutable {
+        Open(worker, std::move(incoming));
+      });
+      return;
     }
-    count.fetch_add(1);
-    asio::post(worker.io(), [this, &worker, &count, full, socket = std::move(socket)]() mutable {
-      // Shared only with the coroutine, whose function object must be copyable.
-      const auto session =
-          std::make_shared<Session>(worker, *service_, *this, options_, guard_, std::move(socket),
-                                    [&count] { count.fetch_sub(1); });
-      asio::co_spawn(
-          worker.io(), [session, full] { return full ? session->Refuse() : session->Run(); },
-          asio::detached);
-    });
+    if (seeking_.load() >= kMostSeeking) {
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      return;  // closed without a reply
+    }
+    // It takes the place of another connection, on that one's worker.
+    Worker& other = MostWaiting(worker);
+    if (&other != &worker) incoming.socket = MovedTo(other, std::move(incoming.socket));
+    seeking_.fetch_add(1);
+    asio::post(other.io(),
+               [this, &other, verdict = verdict, incoming = std::move(incoming)]() mutable {
+                 seeking_.fetch_sub(1);
+                 const bool of_network = verdict == Verdict::kTooManyOfNetwork;
+                 if (other.MakeRoom(of_network ? incoming.place.network() : std::nullopt)) {
+                   displaced_.fetch_add(1, std::memory_order_relaxed);
+                   Open(other, std::move(incoming));
+                 } else {
+                   Refuse(other, of_network, std::move(incoming));
+                 }
+               });
+  }
+
+  // On the worker's thread.
+  void Open(Worker& worker, Incoming incoming) {
+    // Shared only with the coroutine, whose function object must be copyable.
+    const auto session =
+        std::make_shared<Session>(worker, *service_, *this, options_, guard_, std::move(incoming));
+    asio::co_spawn(
+        worker.io(), [session] { return session->Run(); }, asio::detached);
+  }
+
+  // On the worker's thread.
+  void Refuse(Worker& worker, bool of_network, Incoming incoming) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    incoming.place.Release();
+    if (refusing_.load() >= kMostRefusing) return;  // closed without a reply
+    const auto session =
+        std::make_shared<Session>(worker, *service_, *this, options_, guard_, std::move(incoming));
+    refusing_.fetch_add(1);
+    asio::co_spawn(
+        worker.io(), [session, of_network] { return session->Refuse(of_network); },
+        [this](const std::exception_ptr&) { refusing_.fetch_sub(1); });
+  }
+
+  // The worker with the most idle connections, else with the most that wait for their clients.
+  Worker& MostWaiting(Worker& otherwise) {
+    Worker* most = &otherwise;
+    for (const auto& worker : workers_) {
+      if (worker->waiting() > most->waiting()) most = worker.get();
+    }
+    return *most;
+  }
+
+  void MakeRoomSomewhere() {
+    Worker& worker = MostWaiting(*workers_.front());
+    try {
+      asio::post(worker.io(), [this, &worker] {
+        if (worker.MakeRoom(std::nullopt)) displaced_.fetch_add(1, std::memory_order_relaxed);
+      });
+    } catch (const std::bad_alloc&) {
+      // The next attempt may do it.
+    }
+  }
+
+  // The same connection with the event loop of another worker.
+  static Socket MovedTo(Worker& worker, Socket socket) {
+    const auto protocol = socket.local_endpoint().protocol();
+    return Socket(worker.io(), protocol, socket.release());
+  }
+
+  TlsContext CurrentTls() const {
+    const std::lock_guard lock(tls_mutex_);
+    return tls_;
   }
 
   const ServerOptions options_;
   const RequestGuard guard_;
+  Admission admission_;
+  mutable std::mutex tls_mutex_;
+  TlsContext tls_;  // of connections to come; nullptr: plain HTTP
   const std::int64_t start_time_ms_;
-  std::atomic<std::uint64_t> connections_ = 0;
+  std::atomic<std::uint64_t> seeking_ = 0;
   std::atomic<std::uint64_t> refusing_ = 0;
+  std::atomic<std::uint64_t> displaced_ = 0;
   std::atomic<std::uint64_t> accepted_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
   std::uint16_t port_ = 0;
@@ -212,7 +318,13 @@ class HttpServer final : public Server, public ServerView {
 Result<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Service> service,
                                               const ServerOptions& options) {
   CODBAND_RETURN_IF_ERROR(Validate(options));
-  auto server = std::make_unique<HttpServer>(std::move(service), options);
+  TlsContext tls;
+  if (!options.tls.empty()) {
+    auto loaded = LoadTls(options.tls);
+    if (!loaded.ok()) return loaded.status();
+    tls = std::move(loaded).value();
+  }
+  auto server = std::make_unique<HttpServer>(std::move(service), options, std::move(tls));
   CODBAND_RETURN_IF_ERROR(server->Listen());
   server->Serve();
   return std::unique_ptr<Server>(std::move(server));

@@ -274,29 +274,6 @@ TEST_F(ServerLimitsTest, TwoHundredConnectionsAtOnce) {
   }
 }
 
-TEST_F(ServerLimitsTest, TooManyConnectionsAreRefused) {
-  Start({.max_connections = 3});
-  std::vector<TestClient> clients;
-  for (int i = 0; i < 3; ++i) {
-    clients.push_back(Connect());
-    EXPECT_EQ(clients.back().Request("GET", "/v1/health/live").status, 200);
-  }
-  TestClient fourth = Connect();
-  fourth.Send(kLive);
-  const TestReply refused = fourth.Receive();
-  EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(refused.Error("code"), "TooManyConnections");
-  EXPECT_TRUE(refused.Has("Retry-After: 1\r\n"));
-  EXPECT_EQ(clients.front().Request("GET", "/v1/health/live").status, 200);
-  // A closed connection makes room.
-  clients.pop_back();
-  int status = 0;
-  for (int i = 0; i < 1000 && status != 200; ++i) {
-    status = Connect().Request("GET", "/v1/health/live").status;
-  }
-  EXPECT_EQ(status, 200);
-}
-
 TEST_F(ServerLimitsTest, StopAnswersWhatWasReadAndNothingElse) {
   Start();
   engine_.Hold();

@@ -16,9 +16,11 @@ namespace codband::server {
 
 // What a server knows about itself.
 struct ServerFacts {
-  std::uint64_t connections = 0;           // open now
-  std::uint64_t connections_accepted = 0;  // since the start
-  std::uint64_t connections_refused = 0;   // because max_connections were open
+  std::uint64_t connections = 0;            // open now
+  std::uint64_t connections_accepted = 0;   // since the start
+  std::uint64_t connections_refused = 0;    // because too many were open
+  std::uint64_t connections_displaced = 0;  // closed to make room for others
+  std::uint64_t max_connections = 0;        // that may be open at a time
   std::int64_t start_time_ms = 0;
   std::int64_t now_ms = 0;
 };

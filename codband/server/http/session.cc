@@ -19,6 +19,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kHeaderLimit = 16 * 1024;     // of the request line and the header fields
 constexpr std::size_t kEagerOutput = 256 * 1024;    // replies to write before more are made
+constexpr std::size_t kReplyHeadBytes = 512;        // more than the fields of every reply have
 constexpr std::size_t kDecodedPiece = 256 * 1024;   // of a streamed body of gzip at a time
 constexpr std::uint64_t kRenewBytes = 1024 * 1024;  // of a streamed body that renew its timeout
 
@@ -30,36 +31,68 @@ asio::ip::address AddressOf(const Socket& socket) {
 }  // namespace
 
 Session::Session(Worker& worker, Service& service, const ServerView& server,
-                 const ServerOptions& options, const RequestGuard& guard, Socket socket,
-                 std::function<void()> closed)
+                 const ServerOptions& options, const RequestGuard& guard, Incoming incoming)
     : worker_(worker),
       service_(service),
       server_(server),
       options_(options),
       guard_(guard),
-      access_(options.gatekeeper, AddressOf(socket)),
-      connection_(worker, options, std::move(socket), std::move(closed)) {}
+      access_(options.gatekeeper, AddressOf(incoming.socket)),
+      connection_(worker, options, std::move(incoming)) {}
 
 Awaitable<void> Session::Run() {
+  std::exception_ptr failure;
   try {
     connection_.SetNoDelay();
-    bool more = true;
+    bool more = co_await Open();
     while (more) {
       const bool served = co_await ServeOne();
       more = served;
     }
   } catch (...) {
     // Out of memory or another resource: this connection ends, the others go on.
+    failure = std::current_exception();
+  }
+  if (failure) ReplyFailed(failure);
+}
+
+Awaitable<bool> Session::Open() {
+  if (!connection_.is_tls()) co_return true;
+  const TlsStream::Opened opened = co_await connection_.Handshake();
+  if (opened == TlsStream::Opened::kPlainHttp) {
+    service_.SetError(reply_, {.status = 400,
+                               .code = "BadRequest",
+                               .message = "plain HTTP was sent to a server that speaks HTTPS"});
+    AppendReply(false);
+    if (connection_.WriteSome()) co_await connection_.Linger();
+  }
+  co_return opened == TlsStream::Opened::kYes;
+}
+
+void Session::ReplyFailed(const std::exception_ptr& failure) {
+  try {
+    HttpError error = ErrorOfException(failure);
+    if (error.status == 500) error.message = "the request failed";
+    reply_.Reset();
+    service_.SetError(reply_, error);
+    AppendReply(false);
+    connection_.WriteSome();  // what the socket does not take at once is lost
+    worker_.metrics().Record(match_.index, reply_.status, Clock::now() - received_);
+  } catch (...) {
+    // Not even for that.
   }
 }
 
-Awaitable<void> Session::Refuse() {
+Awaitable<void> Session::Refuse(bool of_network) {
+  if (connection_.is_tls()) co_return;  // a handshake costs more than a refusal should
   try {
     reply_.Reset();
-    service_.SetError(reply_, {.status = 503,
-                               .code = "TooManyConnections",
-                               .message = "there are too many connections",
-                               .retry_after_s = 1});
+    service_.SetError(reply_,
+                      {.status = 503,
+                       .code = "TooManyConnections",
+                       .message = of_network ? "there are too many connections from your address"
+                                             : "there are too many connections",
+                       .retry_after_s = 1});
     AppendReply(false);
     if (connection_.WriteSome() && connection_.output().empty()) co_await connection_.Linger();
   } catch (...) {
@@ -104,7 +137,9 @@ Awaitable<bool> Session::ServeOne() {
     if (!written) co_return false;
   }
   if (keep_alive) co_return true;
-  if (!reader_->is_done() || connection_.has_input()) co_await connection_.Linger();
+  if (!reader_->is_done() || connection_.has_input() || connection_.is_tls()) {
+    co_await connection_.Linger();
+  }
   co_return false;
 }
 
@@ -258,6 +293,7 @@ void Session::SetTooLarge() {
 // The input ended before the request did: a reply only if the client took too long.
 Session::Next Session::EndOfInput() {
   if (!connection_.timed_out() || connection_.state() != State::kReading) return Next::kEnd;
+  connection_.ClearTimeout();  // the reply has a time of its own
   service_.SetError(reply_, {.status = 408,
                              .code = "RequestTimeout",
                              .field = "request",
@@ -377,6 +413,9 @@ Awaitable<Session::Next> Session::ReadStream() {
 
 void Session::AppendReply(bool keep_alive) {
   std::string& output = connection_.output();
+  // At once: half a reply would be worse than none.
+  output.reserve(output.size() + kReplyHeadBytes + head_.origin.size() + reply_.headers.size() +
+                 reply_.body.size());
   const auto out = std::back_inserter(output);
   fmt::format_to(out, FMT_COMPILE("HTTP/1.1 {} {}\r\n"), reply_.status,
                  ReasonPhrase(reply_.status));

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,14 +22,14 @@ namespace codband::server {
 // replies. Replies to pipelined requests are written together. Belongs to its worker's thread.
 class Session final {
  public:
-  // All are borrowed but the socket; `closed` is called at the end.
+  // All are borrowed but the connection.
   Session(Worker& worker, Service& service, const ServerView& server, const ServerOptions& options,
-          const RequestGuard& guard, Socket socket, std::function<void()> closed);
+          const RequestGuard& guard, Incoming incoming);
 
   // Serves until the connection ends. Throws nothing. The caller keeps the session alive.
   Awaitable<void> Run();
-  // Replies that there are too many connections, and ends.
-  Awaitable<void> Refuse();
+  // Replies that there are too many connections (of the client's network), and ends.
+  Awaitable<void> Refuse(bool of_network);
 
  private:
   using Clock = WorkerClient::Clock;
@@ -41,7 +41,10 @@ class Session final {
     kEnd,     // the client is gone or the server stops: no reply
   };
 
+  Awaitable<bool> Open();
   Awaitable<bool> ServeOne();
+  // Replies to the request at hand that it failed, if that is possible.
+  void ReplyFailed(const std::exception_ptr& failure);
   Awaitable<Next> ReadRequest();
   Awaitable<Next> ReadHeader();
   Awaitable<Next> ReadBody();

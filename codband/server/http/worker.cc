@@ -3,6 +3,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
 #include <ctime>
+#include <new>
 
 namespace codband::server {
 
@@ -18,24 +19,50 @@ Worker::Worker(std::size_t index, std::chrono::milliseconds tick, std::size_t ro
 
 void Worker::Run() {
   Tick();
-  io_.run();
+  bool done = false;
+  while (!done) {
+    try {
+      io_.run();
+      done = true;
+    } catch (...) {
+      // Out of memory in a handler, whose connection has ended: the others go on.
+    }
+  }
 }
 
 void Worker::Stop() {
   asio::post(io_, [this] {
     stopping_ = true;
-    for (WorkerClient* client : clients_) client->OnStop();
+    for (const Clients* clients : {&idle_, &midway_, &answering_}) {
+      for (WorkerClient* client : *clients) client->OnStop();
+    }
     EndIfDone();
   });
 }
 
-void Worker::Remove(WorkerClient* client) {
-  clients_.erase(client);
+void Worker::Remove(Clients::iterator client, Standing standing) {
+  ListOf(standing).erase(client);
+  Publish();
   EndIfDone();
 }
 
+bool Worker::MakeRoom(const std::optional<ClientNetwork>& network) {
+  return MakeRoomIn(idle_, network) || MakeRoomIn(midway_, network);
+}
+
+bool Worker::MakeRoomIn(Clients& clients, const std::optional<ClientNetwork>& network) {
+  const auto now = Clock::now();
+  for (WorkerClient* client : clients) {
+    if (network && client->network() != network) continue;
+    // It leaves the list, so this is the last turn. If the one that has waited longest stays, so do
+    // the others.
+    return client->OnRoomNeeded(now);
+  }
+  return false;
+}
+
 void Worker::EndIfDone() {
-  if (!stopping_ || !clients_.empty()) return;
+  if (!stopping_ || HasClients()) return;
   timer_.cancel();
   guard_.reset();
 }
@@ -46,8 +73,11 @@ void Worker::Tick() {
     if (error) return;
     SetDate();
     const auto now = Clock::now();
-    for (WorkerClient* client : clients_) client->OnTick(now);
-    if (!(stopping_ && clients_.empty())) Tick();
+    for (const Clients* clients : {&idle_, &midway_, &answering_}) {
+      for (WorkerClient* client : *clients) client->OnTick(now);
+    }
+    ResumeCompleted();  // in case there was no memory to be woken
+    if (!(stopping_ && !HasClients())) Tick();
   });
 }
 
@@ -69,7 +99,12 @@ void Worker::Complete(PendingCall* call) {
   } while (!completed_.compare_exchange_weak(head, call, std::memory_order_release,
                                              std::memory_order_relaxed));
   // Whoever finds the stack empty wakes the worker for all that follow.
-  if (head == nullptr) asio::post(io_, [this] { ResumeCompleted(); });
+  if (head != nullptr) return;
+  try {
+    asio::post(io_, [this] { ResumeCompleted(); });
+  } catch (const std::bad_alloc&) {
+    // The next tick does it.
+  }
 }
 
 void Worker::ResumeCompleted() {

@@ -14,12 +14,14 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 
+#include "codband/server/http/admission.h"
 #include "codband/server/http/route_metrics.h"
 
 namespace codband::server {
@@ -44,6 +46,11 @@ class WorkerClient {
   // Neither may destroy the client: it cancels what it waits for, and ends afterwards.
   virtual void OnTick(Clock::time_point now) = 0;  // several times within every timeout
   virtual void OnStop() = 0;                       // accept no new requests
+  // Another connection needs the place of this one: closes it, unless its client may still be
+  // about to send or to take what it waits for. Whether it is closed.
+  virtual bool OnRoomNeeded(Clock::time_point now) = 0;
+  // Where the connection comes from; nothing: from this machine.
+  virtual const std::optional<ClientNetwork>& network() const = 0;
 };
 
 // One thread with an event loop. A connection stays on one worker, so its state needs no lock. One
@@ -66,8 +73,30 @@ class Worker {
   void Stop();
   bool stopping() const { return stopping_; }
 
-  void Add(WorkerClient* client) { clients_.insert(client); }
-  void Remove(WorkerClient* client);
+  // What a client is doing, which decides who goes first when there is no room: those that wait for
+  // a request, then those that wait for the rest of one or for a reply to be taken, the longest
+  // wait first. Those that are being answered stay.
+  enum class Standing { kIdle, kMidway, kAnswering };
+  using Clients = std::list<WorkerClient*>;
+
+  Clients::iterator Add(WorkerClient* client, Standing standing) {
+    Clients& target = ListOf(standing);
+    const Clients::iterator added = target.insert(target.end(), client);
+    Publish();
+    return added;
+  }
+  // The client is now the last of those with this standing. Costs a few writes.
+  void Move(Clients::iterator client, Standing from, Standing to) {
+    Clients& target = ListOf(to);
+    target.splice(target.end(), ListOf(from), client);
+    Publish();
+  }
+  void Remove(Clients::iterator client, Standing standing);
+
+  // Closes the client that has waited longest, if there is one, of the network if one is given.
+  bool MakeRoom(const std::optional<ClientNetwork>& network);
+  // How good the chances of MakeRoom are, to be compared between workers. From any thread.
+  std::uint64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
   // From any thread: resumes the waiting coroutine on the worker's thread. Calls that complete
   // together, as after a group commit, wake the worker once.
@@ -80,9 +109,19 @@ class Worker {
   using Clock = std::chrono::steady_clock;
   using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
 
+  Clients& ListOf(Standing standing) {
+    if (standing == Standing::kIdle) return idle_;
+    return standing == Standing::kMidway ? midway_ : answering_;
+  }
+  // An idle client counts more than any number of others.
+  void Publish() {
+    waiting_.store(std::uint64_t{idle_.size()} << 32U | midway_.size(), std::memory_order_relaxed);
+  }
+  bool MakeRoomIn(Clients& clients, const std::optional<ClientNetwork>& network);
   void Tick();
   void SetDate();
   void ResumeCompleted();
+  bool HasClients() const { return !idle_.empty() || !midway_.empty() || !answering_.empty(); }
   void EndIfDone();
 
   const std::size_t index_;
@@ -91,7 +130,10 @@ class Worker {
   std::chrono::milliseconds tick_;
   Timer timer_;
   RouteMetrics metrics_;
-  std::unordered_set<WorkerClient*> clients_;
+  Clients idle_;  // in the order in which they became so, like the others
+  Clients midway_;
+  Clients answering_;
+  std::atomic<std::uint64_t> waiting_ = 0;
   std::string date_header_;
   std::atomic<PendingCall*> completed_ = nullptr;  // a stack, newest first
   bool stopping_ = false;
