@@ -317,7 +317,9 @@ Status Learner::MakeCheckpoint() {
   has_checkpoint_ = true;
   store::StoreBatch applied;
   applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
-  const Status deleted = store_.Write(applied, false);
+  // Synced: of two writes that were not, a power cut may keep the second alone, which looks like
+  // damage.
+  const Status deleted = store_.Write(applied, options_.sync);
   log_left_ = !deleted.ok();
   // The checkpoint counts either way, and the next one deletes the rest of the log.
   SetError(deleted.ok() ? "" : "checkpoint: cannot shorten the log: " + deleted.message());

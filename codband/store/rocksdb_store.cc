@@ -1,12 +1,8 @@
 #include "codband/store/rocksdb_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/checkpoint.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -37,25 +33,48 @@ constexpr const char* kBulkDirectory = "bulk";
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// Removes the files and directories it was given when it goes out of scope.
+// Removes the directory it was given when it goes out of scope.
 class Leftovers {
  public:
+  explicit Leftovers(fs::path path) : path_(std::move(path)) {}
   ~Leftovers() {
-    for (const fs::path& path : paths_) {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
   }
-  Leftovers() = default;
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
 
-  void Add(fs::path path) { paths_.push_back(std::move(path)); }
-  void Keep() { paths_.clear(); }
+  void Keep() { path_.clear(); }
 
  private:
+  fs::path path_;
+};
+
+// The files of a bulk write, until RocksDB has taken them over; those that are left are deleted
+// when it goes out of scope.
+class BulkFiles {
+ public:
+  explicit BulkFiles(rocksdb::Env& env) : env_(env) {}
+  ~BulkFiles() {
+    for (const fs::path& path : paths_) static_cast<void>(env_.DeleteFile(path));
+  }
+  BulkFiles(const BulkFiles&) = delete;
+  BulkFiles& operator=(const BulkFiles&) = delete;
+
+  void Add(fs::path path) { paths_.push_back(std::move(path)); }
+
+ private:
+  rocksdb::Env& env_;
   std::vector<fs::path> paths_;
 };
+
+// Deletes what a bulk write left that a crash interrupted.
+void DeleteBulkDirectory(rocksdb::Env& env, const fs::path& directory) {
+  std::vector<std::string> names;
+  if (!env.GetChildren(directory, &names).ok()) return;
+  for (const std::string& name : names) static_cast<void>(env.DeleteFile(directory / name));
+  static_cast<void>(env.DeleteDir(directory));
+}
 
 class RocksDbStore final : public Store {
  public:
@@ -75,6 +94,7 @@ class RocksDbStore final : public Store {
   StoreStats Stats() const override;
 
  private:
+  rocksdb::Env& env() const { return *layout_.database.env; }
   rocksdb::ColumnFamilyHandle* Handle(Table table) const {
     return database_.tables.at(static_cast<std::size_t>(table));
   }
@@ -132,7 +152,7 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
     if (!database_.listener->failed()) return false;  // RocksDB works, and the operation failed
     // Truncate now, not when there is room again: the process may be stopped before that.
     if (database_.listener->log_failed() &&
-        !CutLogs(path_, database_.db->GetLatestSequenceNumber()).ok()) {
+        !CutLogs(env(), path_, database_.db->GetLatestSequenceNumber()).ok()) {
       return false;
     }
   }
@@ -146,10 +166,10 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
 // Whether there is room to flush what is only in the write-ahead logs and in memory.
 bool RocksDbStore::HasRoom() const {
   constexpr std::uint64_t kMarginBytes = 1 << 20;
-  struct statvfs disk {};
-  const auto log_bytes = LogBytes(path_);
-  if (!log_bytes.ok() || ::statvfs(path_.c_str(), &disk) != 0) return false;
-  return std::uint64_t{disk.f_bavail} * disk.f_frsize > log_bytes.value() + kMarginBytes;
+  std::uint64_t free_bytes = 0;
+  const auto log_bytes = LogBytes(env(), path_);
+  return log_bytes.ok() && env().GetFreeSpace(path_, &free_bytes).ok() &&
+         free_bytes > log_bytes.value() + kMarginBytes;
 }
 
 // Closes and opens the database; read-only if it cannot be opened for writing. Returns whether it
@@ -158,7 +178,7 @@ bool RocksDbStore::Reopen() {
   if (database_.db) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
   database_.Close();
   // Truncate again: closing sets the length of the log to what RocksDB believes it has written.
-  trouble_ = CutLogs(path_, acknowledged_sequence_);
+  trouble_ = CutLogs(env(), path_, acknowledged_sequence_);
   if (!trouble_.ok()) return false;
   std::vector<std::string> families;
   for (const auto& family : layout_.families) families.push_back(family.name);
@@ -237,10 +257,10 @@ rocksdb::Status RocksDbStore::MakeTableFile(std::span<const Entry* const> entrie
 }
 
 rocksdb::Status RocksDbStore::Ingest(std::span<const Entry* const> sorted) {
-  Leftovers files;
+  BulkFiles files(env());
   const fs::path directory = path_ / kBulkDirectory;
-  std::error_code ignored;  // opening the first file says what is wrong
-  fs::create_directory(directory, ignored);
+  const rocksdb::Status made = env().CreateDirIfMissing(directory);
+  if (!made.ok()) return made;
   const std::uint64_t number = next_bulk_++;
   std::vector<rocksdb::IngestExternalFileArg> arguments;
   while (!sorted.empty()) {
@@ -318,8 +338,7 @@ Status RocksDbStore::Backup(const fs::path& directory) {
     return Status::IoError(
         fmt::format("cannot create directory {}: {}", partial.string(), error.message()));
   }
-  Leftovers leftovers;
-  leftovers.Add(partial);
+  Leftovers leftovers(partial);
   CODBAND_RETURN_IF_ERROR(CopyTo(partial));
   CODBAND_RETURN_IF_ERROR(SyncDirectory(partial));
   if (::rename(partial.c_str(), target.c_str()) != 0) {
@@ -348,7 +367,7 @@ Status RocksDbStore::CopyTo(const fs::path& directory) {
 Status RocksDbStore::Verify() const {
   const ReadWriteLock::ReadGuard open(lock_);
   if (!database_.db) return trouble_;
-  CODBAND_RETURN_IF_ERROR(CheckLogs(path_));
+  CODBAND_RETURN_IF_ERROR(CheckLogs(env(), path_));
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;
@@ -381,14 +400,10 @@ StoreStats RocksDbStore::Stats() const {
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
                                                 const RocksDbOptions& options) {
   const fs::path path = directory / "rocksdb";
-  RocksDbLayout layout = MakeRocksDbLayout(options.cache_bytes, options.write_buffer_bytes);
+  RocksDbLayout layout = MakeRocksDbLayout(options);
   auto database = CheckAndOpenRocksDb(path, layout, options);
   if (!database.ok()) return database.status();
-  if (!options.read_only) {
-    // Files of a bulk write that a crash interrupted.
-    std::error_code ignored;
-    fs::remove_all(path / kBulkDirectory, ignored);
-  }
+  if (!options.read_only) DeleteBulkDirectory(*layout.database.env, path / kBulkDirectory);
   return std::unique_ptr<Store>(std::make_unique<RocksDbStore>(
       path, std::move(layout), options.read_only, std::move(database).value()));
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codband/store/rocksdb_store.h"
 #include "codband/store/store.h"
 
 namespace codband::store {
@@ -24,8 +25,8 @@ struct RocksDbLayout {
 // The column family's name: "meta", "log", …. Part of the format.
 const char* TableName(Table table);
 
-// `cache_bytes` for blocks, indices and filters, `write_buffer_bytes` for what is not yet in table
-// files: of all tables together.
-RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_buffer_bytes);
+// `cache_bytes` are for blocks, indices and filters, `write_buffer_bytes` for what is not yet in
+// table files: of all tables together.
+RocksDbLayout MakeRocksDbLayout(const RocksDbOptions& options);
 
 }  // namespace codband::store
