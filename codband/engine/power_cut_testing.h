@@ -118,6 +118,7 @@ class RecordingStore final : public store::Store {
   Status Backup(const std::filesystem::path& directory) override {
     return store_->Backup(directory);
   }
+  Status Scrub(const Traces& traces) override { return store_->Scrub(traces); }
   Status Verify() const override { return store_->Verify(); }
   store::StoreStats Stats() const override { return store_->Stats(); }
 
@@ -176,7 +177,8 @@ class CutClient {
     EXPECT_GE(found, item_acknowledged_) << "an item is lost";
     EXPECT_LE(found, item_sent_);
   }
-  const std::set<std::uint64_t>& rewarded() const { return rewarded_; }
+  // By event, how.
+  const std::map<std::string, std::string>& rewarded() const { return rewarded_; }
   const std::map<std::string, std::uint64_t>& forgotten() const { return forgotten_; }
   const Counts& counts() const { return counts_; }
 
@@ -225,7 +227,10 @@ class CutClient {
                 (reply.value().outcome == RewardOutcome::kDuplicate && attempts_ > 1))
         << event << ": a durable decision is lost, or rewarded by nobody: "
         << static_cast<int>(reply.value().outcome) << " at attempt " << attempts_;
-    rewarded_.insert(HashEvent(event));
+    rewarded_[event] =
+        fmt::format("{} at attempt {}, sequence {}",
+                    reply.value().outcome == RewardOutcome::kAccepted ? "accepted" : "duplicate",
+                    attempts_, reply.value().sequence);
     rewarding_.clear();
     return true;
   }
@@ -254,7 +259,7 @@ class CutClient {
   std::string rewarding_;  // ranked, and its reward not acknowledged
   int attempts_ = 0;
   std::uint64_t item_sent_ = 0, item_acknowledged_ = 0;
-  std::set<std::uint64_t> rewarded_;                // acknowledged: the hashes of the events
+  std::map<std::string, std::string> rewarded_;     // acknowledged: by event, how
   std::map<std::string, std::uint64_t> forgotten_;  // acknowledged: how often
   Counts counts_;
 };

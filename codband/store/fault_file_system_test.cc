@@ -115,6 +115,22 @@ TEST(FaultFileSystemTest, ErrorsComeAsOftenAsAskedForAndAFailedSyncKeepsNothing)
   EXPECT_EQ(disk.Read("/file"), "(gone)");
 }
 
+// RocksDB counts a batch as written whose sync failed.
+TEST(FaultFileSystemTest, ABatchWhoseSyncFailedDoesNotComeBack) {
+  Disk disk;
+  auto store = std::move(OpenRocksDbStore("/data", {.env = disk.env.get()})).value();
+  ASSERT_TRUE(Put(*store, Table::kItems, "a", "1", true).ok());
+  disk.disk->SetFaults({.sync_error = 1});
+  EXPECT_EQ(Put(*store, Table::kItems, "b", "2", true).code(), StatusCode::kIoError);
+  disk.disk->SetFaults({});
+  ASSERT_TRUE(Put(*store, Table::kItems, "c", "3", true).ok());
+  const std::map<std::string, std::string> expected = {{"a", "1"}, {"c", "3"}};
+  EXPECT_EQ(All(*store, Table::kItems), expected);
+  store.reset();
+  store = std::move(OpenRocksDbStore("/data", {.env = disk.env.get()})).value();
+  EXPECT_EQ(All(*store, Table::kItems), expected);
+}
+
 // The directories of a new store are durable with the first write.
 TEST(FaultFileSystemTest, AStoreKeepsWhatItSyncedFromItsFirstWriteOn) {
   Disk disk;

@@ -64,9 +64,9 @@ void RocksDbMessages::Logv(const char* format, std::va_list arguments) {
   if (written > 0) bytes_ += static_cast<std::size_t>(written);
 }
 
-std::shared_ptr<rocksdb::Logger> MakeMessages(const rocksdb::Env& env,
+std::shared_ptr<rocksdb::Logger> MakeMessages(bool system_files,
                                               const std::filesystem::path& directory) {
-  if (&env != rocksdb::Env::Default()) return std::make_shared<NoMessages>();
+  if (!system_files) return std::make_shared<NoMessages>();
   return std::make_shared<RocksDbMessages>(directory);
 }
 

@@ -32,7 +32,7 @@ class RocksDbMessages final : public rocksdb::Logger {
 
 // The info log of a database in `directory`. Only the system's own file system keeps one: another
 // is there for tests.
-std::shared_ptr<rocksdb::Logger> MakeMessages(const rocksdb::Env& env,
+std::shared_ptr<rocksdb::Logger> MakeMessages(bool system_files,
                                               const std::filesystem::path& directory);
 
 }  // namespace codband::store

@@ -140,9 +140,10 @@ Result<bool> IsThere(rocksdb::Env& env, const fs::path& path) {
 }
 
 // Makes the directory and its parent, so that a power cut leaves them.
-Status MakeDirectories(rocksdb::Env& env, const fs::path& path) {
+Status MakeDirectories(const RocksDbLayout& layout, const fs::path& path) {
+  rocksdb::Env& env = *layout.env;
   const fs::path parent = path.parent_path();
-  if (&env == rocksdb::Env::Default()) {
+  if (layout.system_files) {
     CODBAND_RETURN_IF_ERROR(EnsureDirectory(parent));
     CODBAND_RETURN_IF_ERROR(EnsureDirectory(path));
   }
@@ -177,7 +178,7 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
   if (read_only) {
     options.max_open_files = -1;  // a running process may delete a file that is not open yet
   } else {
-    options.info_log = MakeMessages(*options.env, path);
+    options.info_log = MakeMessages(layout.system_files, path);
   }
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const auto& family : layout.families) {
@@ -201,7 +202,7 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
 
 Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLayout& layout,
                                           const RocksDbOptions& options) {
-  rocksdb::Env& env = *layout.database.env;
+  rocksdb::Env& env = *layout.env;
   const auto exists = IsThere(env, path);
   if (!exists.ok()) return exists.status();
   if (!exists.value()) {
@@ -212,7 +213,7 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLay
     if (!options.create || options.read_only) {
       return Status::NotFound(fmt::format("there is no data in {}", path.string()));
     }
-    CODBAND_RETURN_IF_ERROR(MakeDirectories(env, path));
+    CODBAND_RETURN_IF_ERROR(MakeDirectories(layout, path));
     return OpenRocksDb(path, layout, {}, false);
   }
   // The lock first: while another process has the database open its files change.

@@ -82,7 +82,8 @@ class RocksDbStore final : public Store {
       : path_(std::move(path)),
         layout_(std::move(layout)),
         read_only_(read_only),
-        database_(std::move(database)) {}
+        database_(std::move(database)),
+        acknowledged_sequence_(database_.db->GetLatestSequenceNumber()) {}
 
   Status Write(const StoreBatch& batch, bool sync) override;
   Status WriteBulk(StoreBatch batch) override;
@@ -90,16 +91,18 @@ class RocksDbStore final : public Store {
   Status Scan(Table table, std::string_view from, std::string_view to,
               const Visit& visit) const override;
   Status Backup(const fs::path& directory) override;
+  Status Scrub(const Traces& traces) override;
   Status Verify() const override;
   StoreStats Stats() const override;
 
  private:
-  rocksdb::Env& env() const { return *layout_.database.env; }
+  rocksdb::Env& env() const { return *layout_.env; }
   rocksdb::ColumnFamilyHandle* Handle(Table table) const {
     return database_.tables.at(static_cast<std::size_t>(table));
   }
   template <typename Operation>
   Status Change(const Operation& operation);
+  void NoteAcknowledged(const rocksdb::WriteBatch& batch);
   bool Recover(std::uint64_t generation);
   bool HasRoom() const;
   bool Reopen();
@@ -113,9 +116,11 @@ class RocksDbStore final : public Store {
 
   ReadWriteLock lock_;  // for writing: to close and reopen the database, which changes what follows
   RocksDbHandle database_;
-  std::uint64_t generation_ = 0;             // counts the recoveries
-  std::uint64_t acknowledged_sequence_ = 0;  // while the database is closed
-  Status trouble_;                           // why it is closed, or read-only
+  std::uint64_t generation_ = 0;  // counts the recoveries
+  Status trouble_;                // why it is closed, or read-only
+  // RocksDB's number of the last change in a batch that was acknowledged. Its own count (7.8)
+  // includes a batch whose sync failed.
+  std::atomic<std::uint64_t> acknowledged_sequence_;
 
   std::mutex bulk_mutex_;  // a backup contains a bulk write completely or not at all
   std::atomic<std::uint64_t> next_bulk_ = 0;
@@ -151,8 +156,7 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
   if (trouble_.ok()) {
     if (!database_.listener->failed()) return false;  // RocksDB works, and the operation failed
     // Truncate now, not when there is room again: the process may be stopped before that.
-    if (database_.listener->log_failed() &&
-        !CutLogs(env(), path_, database_.db->GetLatestSequenceNumber()).ok()) {
+    if (database_.listener->log_failed() && !CutLogs(env(), path_, acknowledged_sequence_).ok()) {
       return false;
     }
   }
@@ -175,7 +179,6 @@ bool RocksDbStore::HasRoom() const {
 // Closes and opens the database; read-only if it cannot be opened for writing. Returns whether it
 // can be written to.
 bool RocksDbStore::Reopen() {
-  if (database_.db) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
   database_.Close();
   // Truncate again: closing sets the length of the log to what RocksDB believes it has written.
   trouble_ = CutLogs(env(), path_, acknowledged_sequence_);
@@ -188,6 +191,7 @@ bool RocksDbStore::Reopen() {
     database = OpenRocksDb(path_, layout_, families, true);
   }
   if (database.ok()) database_ = std::move(database).value();
+  if (trouble_.ok()) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
   return trouble_.ok();
 }
 
@@ -217,8 +221,19 @@ Status RocksDbStore::Write(const StoreBatch& batch, bool sync) {
     }
     rocksdb::WriteOptions options;
     options.sync = sync;
-    return database_.db->Write(options, &changes);
+    status = database_.db->Write(options, &changes);
+    if (status.ok()) NoteAcknowledged(changes);
+    return status;
   });
+}
+
+// A batch that was written begins with the number of its first change, in 8 bytes.
+void RocksDbStore::NoteAcknowledged(const rocksdb::WriteBatch& batch) {
+  std::uint64_t last = 0;
+  for (std::size_t i = 8; i-- > 0;) last = last << 8 | static_cast<std::uint8_t>(batch.Data()[i]);
+  last += batch.Count() - 1;
+  std::uint64_t before = acknowledged_sequence_;
+  while (before < last && !acknowledged_sequence_.compare_exchange_weak(before, last)) continue;
 }
 
 Status RocksDbStore::WriteBulk(StoreBatch batch) {
@@ -364,6 +379,26 @@ Status RocksDbStore::CopyTo(const fs::path& directory) {
   return FromRocksDb(status, fmt::format("back up {} to", path_.string()), directory);
 }
 
+Status RocksDbStore::Scrub(const Traces& traces) {
+  return Change([&] {
+    // The write-ahead log is deleted once all tables are in files.
+    rocksdb::Status status = database_.db->Flush(rocksdb::FlushOptions(), database_.handles);
+    rocksdb::CompactRangeOptions options;
+    options.exclusive_manual_compaction = false;
+    options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+    for (const auto& [table, key] : traces.keys) {
+      if (!status.ok()) return status;
+      const rocksdb::Slice slice = ToSlice(key);
+      status = database_.db->CompactRange(options, Handle(table), &slice, &slice);
+    }
+    for (const Table table : traces.tables) {
+      if (!status.ok()) return status;
+      status = database_.db->CompactRange(options, Handle(table), nullptr, nullptr);
+    }
+    return status;
+  });
+}
+
 Status RocksDbStore::Verify() const {
   const ReadWriteLock::ReadGuard open(lock_);
   if (!database_.db) return trouble_;
@@ -403,7 +438,7 @@ Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
   RocksDbLayout layout = MakeRocksDbLayout(options);
   auto database = CheckAndOpenRocksDb(path, layout, options);
   if (!database.ok()) return database.status();
-  if (!options.read_only) DeleteBulkDirectory(*layout.database.env, path / kBulkDirectory);
+  if (!options.read_only) DeleteBulkDirectory(*layout.env, path / kBulkDirectory);
   return std::unique_ptr<Store>(std::make_unique<RocksDbStore>(
       path, std::move(layout), options.read_only, std::move(database).value()));
 }

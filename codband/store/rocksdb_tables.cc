@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 
+#include "codband/store/named_files.h"
+
 #ifdef __SANITIZE_THREAD__
 // Debian's RocksDB is not instrumented: its threads hand batches and blocks to each other by atomic
 // variables that ThreadSanitizer does not see. Races of our own code are still found.
@@ -95,7 +97,10 @@ RocksDbLayout MakeRocksDbLayout(const RocksDbOptions& options) {
   const std::uint64_t write_buffer_bytes = options.write_buffer_bytes;
   layout.cache = rocksdb::NewLRUCache(options.cache_bytes + write_buffer_bytes);
   layout.database = DatabaseOptions(write_buffer_bytes, layout.cache);
-  if (options.env != nullptr) layout.database.env = options.env;
+  layout.system_files = options.env == nullptr;
+  rocksdb::Env* const base = layout.system_files ? rocksdb::Env::Default() : options.env;
+  layout.env = rocksdb::NewCompositeEnv(std::make_shared<NamedFiles>(base->GetFileSystem()));
+  layout.database.env = layout.env.get();
   const rocksdb::ColumnFamilyOptions plain = FamilyOptions(write_buffer_bytes, layout.cache);
   layout.families.emplace_back(rocksdb::kDefaultColumnFamilyName, plain);
   for (std::size_t i = 0; i < kTableCount; ++i) {

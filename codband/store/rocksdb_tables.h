@@ -17,6 +17,8 @@ namespace codband::store {
 // How the tables are laid out in RocksDB: one column family for each, with one memory budget for
 // all. RocksDB's own column family "default" stays empty.
 struct RocksDbLayout {
+  std::shared_ptr<rocksdb::Env> env;  // the files; the database has it, too
+  bool system_files = true;           // they are those of the operating system
   rocksdb::DBOptions database;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;  // "default", then by Table
   std::shared_ptr<rocksdb::Cache> cache;                  // write buffers are charged to it
