@@ -27,6 +27,7 @@ class CrashClient {
     const std::uint64_t end = rewards == ~std::uint64_t{0} ? rewards : events_.size() + rewards;
     // First what the last server did not acknowledge.
     if (rewarding_ && !Reward()) return;
+    if (!forgetting_.empty() && !Forget()) return;
     if (!CheckUsers()) return;
     while (events_.size() < end && Visit()) continue;
   }
@@ -36,6 +37,9 @@ class CrashClient {
     ASSERT_NE(client_, nullptr);
     if (rewarding_) {
       EXPECT_TRUE(Reward());
+    }
+    if (!forgetting_.empty()) {
+      EXPECT_TRUE(Forget());
     }
     EXPECT_TRUE(CheckUsers());
   }
@@ -52,6 +56,9 @@ class CrashClient {
   std::uint64_t refused() const { return refused_; }
   // An impatient client does not retry refused requests. The reason of the last refusal.
   void set_patient(bool patient) { patient_ = patient; }
+  // Forgets the user of every so many visits; 0: none.
+  void set_forget_every(std::size_t visits) { forget_every_ = visits; }
+  std::uint64_t forgets() const { return forgets_; }
   const std::string& refusal() const { return refusal_; }
 
   static std::string Actions() { return R"(["item0","item1","item2","item3","item4","item5"])"; }
@@ -92,7 +99,21 @@ class CrashClient {
     const bool even = (action.empty() ? 0 : action.back() - '0') % 2 == 0;
     const bool likes_even = (number % 2 == 0) == (number % 200 < 100);
     rewarding_ = Event{.id = event, .user = user, .reward = even == likes_even ? 1.0 : 0.0};
-    return Reward();
+    if (!Reward()) return false;
+    if (forget_every_ == 0 || number % forget_every_ != forget_every_ - 1) return true;
+    forgetting_ = user;
+    return Forget();
+  }
+
+  bool Forget() {
+    const auto reply = Send({.method = "DELETE", .target = "/v1/users/" + forgetting_});
+    if (!reply) return false;
+    // 404: the last server has forgotten them and was killed before it could say so.
+    EXPECT_TRUE(reply->status < 300 || reply->status == 404) << reply->body;
+    observations_.erase(forgetting_);
+    forgetting_.clear();
+    ++forgets_;
+    return true;
   }
 
   bool Reward() {
@@ -129,6 +150,9 @@ class CrashClient {
   std::atomic<std::uint64_t> acknowledged_ = 0;
   std::optional<Event> rewarding_;  // sent, not acknowledged
   std::map<std::string, std::uint64_t> observations_;
+  std::string forgetting_;  // sent, not acknowledged
+  std::size_t forget_every_ = 0;
+  std::uint64_t forgets_ = 0;
   std::uint64_t refused_ = 0;
   bool patient_ = true;
   std::string refusal_;

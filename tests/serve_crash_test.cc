@@ -19,85 +19,17 @@
 #include "codband/engine/records.h"
 #include "codband/store/rocksdb_store.h"
 #include "tests/crash_client.h"
+#include "tests/crash_log.h"
 #include "tests/server_process.h"
 
 namespace codband {
 namespace {
 
-constexpr int kDim = 6;
 const std::vector<std::string> kKeepLog = {"features.dimension=6", "memory.users=1000000",
                                            "durability.checkpoint_events=1000000",
                                            "durability.checkpoint_seconds=86400"};
 const std::vector<std::string> kManyCheckpoints = {"features.dimension=6", "memory.users=2",
                                                    "durability.checkpoint_events=7"};
-
-std::vector<engine::Item> Items() {
-  std::vector<engine::Item> items;
-  for (std::size_t i = 0; i < kDim; ++i) {
-    engine::Item item{.id = "item" + std::to_string(i),
-                      .features = std::vector<double>(kDim),
-                      .named = {},
-                      .tags = {}};
-    item.features[i] = 1;
-    items.push_back(item);
-  }
-  return items;
-}
-
-void PutItems(const ServerProcess& server) {
-  const auto client = server.Connect();
-  ASSERT_NE(client, nullptr);
-  for (const engine::Item& item : Items()) {
-    const auto reply =
-        client->Send({.method = "PUT",
-                      .target = "/v1/items/" + item.id,
-                      .body = fmt::format(R"({{"features":[{}]}})", fmt::join(item.features, ","))},
-                     kPatience);
-    ASSERT_TRUE(reply.ok()) << reply.status().ToString();
-    ASSERT_LT(reply.value().status, 300U) << reply.value().body;
-  }
-}
-
-struct LogEntry {
-  std::string bytes;
-  std::uint64_t event;
-};
-
-using Log = std::map<std::string, LogEntry>;
-
-// Adds the entries that are in the log now; a checkpoint may have deleted earlier ones.
-void ReadLog(const std::filesystem::path& data, Log& log) {
-  const auto store = store::OpenRocksDbStore(data, {.read_only = true});
-  EXPECT_TRUE(store.ok()) << store.status().ToString();
-  if (!store.ok()) return;
-  const Status read = store.value()->Scan(store::Table::kLog, {}, {}, [&](auto key, auto value) {
-    const auto record = engine::LogRecord::Decode(value);
-    EXPECT_TRUE(record.ok());
-    if (!record.ok()) return false;
-    const auto [entry, is_new] = log.try_emplace(
-        std::string(key), LogEntry{.bytes = std::string(value), .event = record.value().event});
-    EXPECT_EQ(entry->second.bytes, value) << "an entry of the log has changed";
-    return true;
-  });
-  EXPECT_TRUE(read.ok()) << read.ToString();
-}
-
-// The state of an engine that learns the first `count` entries of the log without interruption.
-engine::StoredState LearnUndisturbed(const Log& log, std::size_t count) {
-  const engine::TempDirectory directory;
-  {
-    auto store = std::move(store::OpenRocksDbStore(directory.path())).value();
-    store::StoreBatch batch;
-    auto entry = log.begin();
-    for (std::size_t i = 0; i < count; ++i, ++entry) {
-      batch.Put(store::Table::kLog, entry->first, entry->second.bytes);
-    }
-    EXPECT_TRUE(store->Write(batch, false).ok());
-    const auto engine = engine::Engine::Open(std::move(store), {.dim = kDim});
-    EXPECT_TRUE(engine.ok()) << engine.status().ToString();
-  }
-  return engine::ReadStoredState(directory.path());
-}
 
 // The state with all times set to 0: they differ between two runs.
 engine::StoredState WithoutTimes(const engine::StoredState& state) {
@@ -121,12 +53,6 @@ engine::StoredState WithoutTimes(const engine::StoredState& state) {
     }
   }
   return out;
-}
-
-std::size_t CountEvents(const std::deque<CrashClient>& clients) {
-  std::size_t count = 0;
-  for (const CrashClient& client : clients) count += client.acknowledged();
-  return count;
 }
 
 // Runs clients against a server that is killed `kills` times, after a random number of rewards and
@@ -156,19 +82,6 @@ void KillOften(const std::filesystem::path& data, const std::vector<std::string>
     for (std::thread& thread : threads) thread.join();
     ReadLog(data, log);
   }
-}
-
-// Expects that the log holds every acknowledged event once and no other.
-void ExpectLogHolds(const Log& log, const std::deque<CrashClient>& clients) {
-  std::multiset<std::uint64_t> acknowledged;
-  for (const CrashClient& client : clients) {
-    for (const CrashClient::Event& event : client.events())
-      acknowledged.insert(engine::HashEvent(event.id));
-  }
-  std::multiset<std::uint64_t> logged;
-  for (const auto& [key, entry] : log) logged.insert(entry.event);
-  EXPECT_EQ(acknowledged.size(), logged.size());
-  EXPECT_TRUE(acknowledged == logged);
 }
 
 TEST(ServerCrashTest, ManyClientsLoseNothing) {

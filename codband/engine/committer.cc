@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codband/base/clock.h"
+#include "codband/engine/eraser.h"
 
 namespace codband::engine {
 namespace {
@@ -282,11 +283,17 @@ void Committer::Process(DeleteItemCommand& command, CommitGroup& group) {
 
 void Committer::Process(ForgetCommand& command, CommitGroup& group) {
   decisions_.MarkForgotten(HashUser(command.user), group);
+  group.batch.Put(store::Table::kMeta, Eraser::Key(HashUser(command.user)), "");
   group.Log({.kind = LogRecord::Kind::kForget,
              .time_ms = group.now_ms,
              .user = std::move(command.user),
              .decision = {}},
             std::move(command.done));
+}
+
+void Committer::Process(EraseCommand& command, CommitGroup& group) {
+  for (const std::string& id : command.event_ids) decisions_.EraseIfForgotten(id, group);
+  group.after.push_back(std::move(command.done));
 }
 
 bool Committer::Expire(std::size_t most, CommitGroup& group) {

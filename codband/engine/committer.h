@@ -64,8 +64,13 @@ class Committer {
     std::string user;
     Engine::Done<Status> done;
   };
+  // Deletes those of these decisions whose user was forgotten.
+  struct EraseCommand {
+    std::vector<std::string> event_ids;
+    Engine::Done<Status> done;
+  };
   using Command = std::variant<RankCommand, RewardCommand, ActivateCommand, PutItemsCommand,
-                               DeleteItemCommand, ForgetCommand>;
+                               DeleteItemCommand, ForgetCommand, EraseCommand>;
 
   // Who is told of what has become durable, on the committer's thread.
   struct Sinks {
@@ -113,6 +118,7 @@ class Committer {
   void Process(PutItemsCommand& command, CommitGroup& group);
   void Process(DeleteItemCommand& command, CommitGroup& group);
   void Process(ForgetCommand& command, CommitGroup& group);
+  void Process(EraseCommand& command, CommitGroup& group);
   // The decision has its outcome: for the log of what is to be learned, and for the decision log.
   void Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
                 bool defaulted, Engine::Done<Status> done, CommitGroup& group) const;

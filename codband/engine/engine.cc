@@ -77,8 +77,15 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   if (!committer.ok()) return committer.status();
   committer_ = std::move(committer).value();
   if (options_.read_only) return {};
+  eraser_ = std::make_unique<Eraser>(*store_, options_.erase_delay_ms, [this](auto ids, auto done) {
+    committer_->Submit(
+        Committer::EraseCommand{.event_ids = std::move(ids), .done = std::move(done)});
+  });
+  CODBAND_RETURN_IF_ERROR(eraser_->Load());
+  learner_->set_on_erased([this](const std::vector<UserId>& users) { eraser_->Add(users); });
   learner_->Start();
   committer_->Start();
+  eraser_->Start();
   // The first checkpoint records the policy, before there is a decision of it.
   return learner_->has_checkpoint() ? Status() : learner_->Checkpoint();
 }

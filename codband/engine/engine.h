@@ -33,6 +33,9 @@ struct EngineOptions {
   std::size_t users_in_memory = 100'000;
   std::size_t checkpoint_events = 20'000;        // at the latest after so many
   std::int64_t checkpoint_interval_ms = 60'000;  // or so long
+  // So long after a user was forgotten the files that hold something of them are rewritten; those
+  // who are forgotten meanwhile are erased together.
+  std::int64_t erase_delay_ms = 10'000;
   std::size_t max_queue = 10'000;  // requests waiting to be made durable; more are refused
   bool sync = true;                // wait for the disk before acknowledging
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
@@ -153,6 +156,7 @@ struct EngineStats {
   std::uint64_t items = 0;
   std::uint64_t pending = 0;
   std::uint64_t queue = 0;
+  std::uint64_t erasing = 0;  // forgotten users of whom something is still in a file
   store::StoreStats store;
   std::string last_error;  // of the store, if it is in trouble now
 };

@@ -40,20 +40,22 @@ class TempDirectory {
 
 // All that was learned, as it lies on disk after a checkpoint: models, users, people.
 using StoredState = std::map<std::pair<store::Table, std::string>, std::string>;
-inline StoredState ReadStoredState(const std::filesystem::path& directory) {
+inline StoredState ReadStoredState(const store::Store& store) {
   StoredState state;
-  const auto store = store::OpenRocksDbStore(directory, {.read_only = true});
-  EXPECT_TRUE(store.ok()) << store.status().ToString();
-  if (!store.ok()) return state;
   for (const store::Table table :
        {store::Table::kCheckpoint, store::Table::kUsers, store::Table::kPeople}) {
-    const Status status = store.value()->Scan(table, {}, {}, [&](auto key, auto value) {
+    const Status status = store.Scan(table, {}, {}, [&](auto key, auto value) {
       state.emplace(std::pair(table, std::string(key)), std::string(value));
       return true;
     });
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
   return state;
+}
+inline StoredState ReadStoredState(const std::filesystem::path& directory) {
+  const auto store = store::OpenRocksDbStore(directory, {.read_only = true});
+  EXPECT_TRUE(store.ok()) << store.status().ToString();
+  return store.ok() ? ReadStoredState(*store.value()) : StoredState();
 }
 
 // Waits until condition() holds; a test that waits in vain fails after a minute.

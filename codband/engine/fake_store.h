@@ -129,6 +129,15 @@ class FakeStore final : public store::Store {
     return rows_left ? Status::IoError(kFault) : Status();
   }
   Status Backup(const std::filesystem::path&) override { return Status::IoError("not here"); }
+  Status Scrub(const Traces& traces) override {
+    const std::lock_guard lock(mutex_);
+    scrubs_.push_back(traces);
+    return {};
+  }
+  std::vector<Traces> scrubs() const {
+    const std::lock_guard lock(mutex_);
+    return scrubs_;
+  }
   Status Verify() const override { return {}; }
   store::StoreStats Stats() const override { return {}; }
 
@@ -162,6 +171,7 @@ class FakeStore final : public store::Store {
   std::array<Content, store::kTableCount> tables_;
   std::optional<Fault> fault_;
   std::vector<Written> writes_;
+  std::vector<Traces> scrubs_;
   bool hold_ = false;
   int held_ = 0;
 };

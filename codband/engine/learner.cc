@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <stdexcept>
+#include <utility>
 
 #include "codband/base/clock.h"
 #include "codband/policy/registry.h"
@@ -313,6 +314,7 @@ Status Learner::MakeCheckpoint() {
     learned.users_of_policy->EvictUsers(options_.users_in_memory);
     learned.people.Evict(options_.users_in_memory);
   });
+  left_in_log_.insert(left_in_log_.end(), erased_.begin(), erased_.end());
   erased_.clear();
   entries_since_checkpoint_ = 0;
   checkpoint_sequence_ = sequence;
@@ -320,8 +322,13 @@ Status Learner::MakeCheckpoint() {
   has_checkpoint_ = true;
   store::StoreBatch applied;
   applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
-  const Status deleted = store_.Write(applied, false);
+  // Synced: of two writes that were not, a power cut may keep the second alone, which looks like
+  // damage.
+  const Status deleted = store_.Write(applied, options_.sync);
   log_left_ = !deleted.ok();
+  if (deleted.ok() && on_erased_ && !left_in_log_.empty()) {
+    on_erased_(std::exchange(left_in_log_, {}));
+  }
   // The checkpoint counts either way, and the next one deletes the rest of the log.
   SetError(deleted.ok() ? "" : "checkpoint: cannot shorten the log: " + deleted.message());
   return deleted;

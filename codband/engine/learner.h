@@ -58,6 +58,12 @@ class Learner {
                                                std::size_t dim);
   ~Learner();
 
+  // Is told of forgotten users once a checkpoint without them is durable and the log up to there is
+  // deleted. Before Start().
+  void set_on_erased(std::function<void(const std::vector<UserId>&)> tell) {
+    on_erased_ = std::move(tell);
+  }
+
   // Starts the thread; a read-only engine never does.
   void Start();
   // Applies what was submitted, makes a checkpoint, ends the thread. If that checkpoint fails,
@@ -141,12 +147,14 @@ class Learner {
 
   store::Store& store_;
   EngineOptions options_;
+  std::function<void(const std::vector<UserId>&)> on_erased_;
   std::unique_ptr<Archives> archives_;
   LearnMemo memo_;  // what the first copy computes, for the second
   LeftRight<Learned> learned_;
 
   // Of the learner's thread.
-  std::vector<UserId> erased_;  // forgotten since the last checkpoint
+  std::vector<UserId> erased_;       // forgotten since the last checkpoint
+  std::vector<UserId> left_in_log_;  // forgotten before, and the log could not be shortened since
   std::uint64_t entries_since_checkpoint_ = 0;
   double last_checkpoint_seconds_ = 0;
   bool failed_ = false;    // an entry was applied in part; no other will be

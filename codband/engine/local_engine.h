@@ -11,6 +11,7 @@
 #include "codband/engine/catalogue.h"
 #include "codband/engine/committer.h"
 #include "codband/engine/engine.h"
+#include "codband/engine/eraser.h"
 #include "codband/engine/learner.h"
 #include "codband/engine/left_right.h"
 #include "codband/engine/rank_workspace.h"
@@ -28,6 +29,7 @@ class LocalEngine final : public Engine {
         dim_(dim),
         catalogue_(Catalogue(dim), Catalogue(dim)) {}
   ~LocalEngine() override {
+    if (eraser_ != nullptr) eraser_->Stop();
     if (committer_ != nullptr) committer_->Stop();
     if (learner_ != nullptr) learner_->Stop();
   }
@@ -78,6 +80,7 @@ class LocalEngine final : public Engine {
   LeftRight<Catalogue> catalogue_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Committer> committer_;
+  std::unique_ptr<Eraser> eraser_;
   RankWorkspaces workspaces_;
   std::atomic<std::uint64_t> next_event_id_{0};
   std::atomic<std::uint64_t> ranks_{0};

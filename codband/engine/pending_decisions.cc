@@ -129,6 +129,14 @@ void PendingDecisions::MarkRewarded(const std::string& event_id, const PendingDe
   --group.pending.waiting_change;
 }
 
+void PendingDecisions::EraseIfForgotten(const std::string& event_id, CommitGroup& group) const {
+  const auto found = Find(event_id, group);
+  if (!found.ok() || !IsForgotten(found.value(), group)) return;
+  --group.pending.waiting_change;
+  group.batch.Delete(store::Table::kPending, event_id);
+  group.pending.decisions[event_id] = std::nullopt;
+}
+
 void PendingDecisions::MarkForgotten(UserId user, CommitGroup& group) const {
   group.batch.Put(store::Table::kMeta, ForgottenKey(user),
                   NumberKey(static_cast<std::uint64_t>(group.now_ms)));

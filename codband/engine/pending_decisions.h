@@ -53,6 +53,8 @@ class PendingDecisions {
   // A decision that waits gets its reward.
   void MarkRewarded(const std::string& event_id, const PendingDecision& pending,
                     CommitGroup& group) const;
+  // Deletes the decision if its user was forgotten after it was made.
+  void EraseIfForgotten(const std::string& event_id, CommitGroup& group) const;
   // The user's decisions up to now can no longer be rewarded.
   void MarkForgotten(UserId user, CommitGroup& group) const;
 

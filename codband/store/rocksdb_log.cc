@@ -1,16 +1,12 @@
 #include "codband/store/rocksdb_log.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/crc.hpp>
-#include <cerrno>
-#include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,35 +58,22 @@ PieceState ReadPiece(std::string_view block, Piece& piece) {
              : PieceState::kDamaged;
 }
 
-class LogFile {
- public:
-  explicit LogFile(int fd) : fd_(fd) {}
-  ~LogFile() {
-    if (fd_ >= 0) ::close(fd_);
+// The next block of the log; shorter at the end.
+rocksdb::Status NextBlock(rocksdb::SequentialFile& file, std::string& block) {
+  block.resize(kBlockBytes);
+  std::size_t size = 0;
+  std::string scratch(kBlockBytes, '\0');
+  while (size < kBlockBytes) {
+    rocksdb::Slice got;
+    const rocksdb::Status status = file.Read(kBlockBytes - size, &got, scratch.data());
+    if (!status.ok()) return status;
+    if (got.empty()) break;
+    std::ranges::copy_n(got.data(), static_cast<std::ptrdiff_t>(got.size()), block.data() + size);
+    size += got.size();
   }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-
-  int fd() const { return fd_; }
-
-  // The next block; shorter at the end. False on an error.
-  bool Next(std::string& block) {
-    block.resize(kBlockBytes);
-    std::size_t size = 0;
-    while (size < kBlockBytes) {
-      const ssize_t got = ::read(fd_, block.data() + size, kBlockBytes - size);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return false;
-      if (got == 0) break;
-      size += static_cast<std::size_t>(got);
-    }
-    block.resize(size);
-    return true;
-  }
-
- private:
-  int fd_;
-};
+  block.resize(size);
+  return {};
+}
 
 struct LogScan {
   std::uint64_t good_end = 0;                 // end of the last intact batch before any damage
@@ -168,22 +151,24 @@ class LogScanner {
   bool damaged_ = false;
 };
 
-Status FromErrno(std::string_view action, const std::filesystem::path& path) {
-  return Status::IoError(
-      fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
+Status Failed(std::string_view action, const std::filesystem::path& path,
+              const rocksdb::Status& status) {
+  return Status::IoError(fmt::format("cannot {} {}: {}", action, path.string(), status.ToString()));
 }
 
 // std::nullopt if the file is gone: a running process may delete it.
-Result<std::optional<LogScan>> ScanLog(const std::filesystem::path& path,
+Result<std::optional<LogScan>> ScanLog(rocksdb::Env& env, const std::filesystem::path& path,
                                        std::uint64_t last_sequence) {
-  LogFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd() < 0 && errno == ENOENT) return std::optional<LogScan>();
-  if (file.fd() < 0) return FromErrno("open", path);
+  std::unique_ptr<rocksdb::SequentialFile> file;
+  const rocksdb::Status opened = env.NewSequentialFile(path, &file, rocksdb::EnvOptions());
+  if (opened.IsPathNotFound()) return std::optional<LogScan>();
+  if (!opened.ok()) return Failed("open", path, opened);
   LogScanner scanner(last_sequence);
   std::string block;
   std::uint64_t start = 0;
   do {
-    if (!file.Next(block)) return FromErrno("read", path);
+    const rocksdb::Status read = NextBlock(*file, block);
+    if (!read.ok()) return Failed("read", path, read);
     if (!scanner.Block(block, start)) break;
     start += block.size();
   } while (block.size() == kBlockBytes);
@@ -191,16 +176,16 @@ Result<std::optional<LogScan>> ScanLog(const std::filesystem::path& path,
 }
 
 // The log files in the order of writing.
-Result<std::vector<std::filesystem::path>> ListLogs(const std::filesystem::path& directory) {
+Result<std::vector<std::filesystem::path>> ListLogs(rocksdb::Env& env,
+                                                    const std::filesystem::path& directory) {
   std::vector<std::pair<std::uint64_t, std::filesystem::path>> logs;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
-       it.increment(error)) {
-    const auto number = ParseNumber<std::uint64_t>(it->path().stem().string());
-    if (number && it->path().extension() == ".log") logs.emplace_back(*number, it->path());
-  }
-  if (error) {
-    return Status::IoError(fmt::format("cannot list {}: {}", directory.string(), error.message()));
+  std::vector<std::string> names;
+  const rocksdb::Status listed = env.GetChildren(directory, &names);
+  if (!listed.ok()) return Failed("list", directory, listed);
+  for (const std::string& name : names) {
+    const std::filesystem::path file(name);
+    const auto number = ParseNumber<std::uint64_t>(file.stem().string());
+    if (number && file.extension() == ".log") logs.emplace_back(*number, directory / file);
   }
   std::ranges::sort(logs);
   std::vector<std::filesystem::path> paths;
@@ -208,14 +193,29 @@ Result<std::vector<std::filesystem::path>> ListLogs(const std::filesystem::path&
   return paths;
 }
 
+// Truncates the log and syncs it.
+Status CutLog(rocksdb::Env& env, const std::filesystem::path& path, std::uint64_t size) {
+  std::unique_ptr<rocksdb::WritableFile> file;
+  rocksdb::EnvOptions options;
+  options.use_mmap_writes = false;
+  const rocksdb::Status opened = env.ReopenWritableFile(path, &file, options);
+  if (!opened.ok()) return Failed("open", path, opened);
+  const rocksdb::Status cut = file->Truncate(size);
+  if (!cut.ok()) return Failed("cut", path, cut);
+  const rocksdb::Status synced = file->Fsync();
+  if (!synced.ok()) return Failed("sync", path, synced);
+  const rocksdb::Status closed = file->Close();
+  return closed.ok() ? Status() : Failed("close", path, closed);
+}
+
 }  // namespace
 
-Status CheckLogs(const std::filesystem::path& rocksdb_directory) {
-  const auto logs = ListLogs(rocksdb_directory);
+Status CheckLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory) {
+  const auto logs = ListLogs(env, rocksdb_directory);
   if (!logs.ok()) return logs.status();
   std::optional<std::pair<std::filesystem::path, std::uint64_t>> torn;
   for (const auto& path : logs.value()) {
-    const auto result = ScanLog(path, std::numeric_limits<std::uint64_t>::max());
+    const auto result = ScanLog(env, path, std::numeric_limits<std::uint64_t>::max());
     if (!result.ok()) return result.status();
     if (!result.value()) continue;
     const LogScan& scan = *result.value();
@@ -233,32 +233,27 @@ Status CheckLogs(const std::filesystem::path& rocksdb_directory) {
   return {};
 }
 
-Status CutLogs(const std::filesystem::path& rocksdb_directory, std::uint64_t last_sequence) {
-  const auto logs = ListLogs(rocksdb_directory);
+Status CutLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory,
+               std::uint64_t last_sequence) {
+  const auto logs = ListLogs(env, rocksdb_directory);
   if (!logs.ok()) return logs.status();
   for (const auto& path : logs.value()) {
-    const auto result = ScanLog(path, last_sequence);
+    const auto result = ScanLog(env, path, last_sequence);
     if (!result.ok()) return result.status();
     if (!result.value() || !result.value()->rest) continue;
-    if (result.value()->batch_behind) return CheckLogs(rocksdb_directory);
-    LogFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.fd() < 0) return FromErrno("open", path);
-    if (::ftruncate(file.fd(), static_cast<off_t>(result.value()->good_end)) != 0) {
-      return FromErrno("cut", path);
-    }
-    if (::fsync(file.fd()) != 0) return FromErrno("sync", path);
+    if (result.value()->batch_behind) return CheckLogs(env, rocksdb_directory);
+    CODBAND_RETURN_IF_ERROR(CutLog(env, path, result.value()->good_end));
   }
   return {};
 }
 
-Result<std::uint64_t> LogBytes(const std::filesystem::path& rocksdb_directory) {
-  const auto logs = ListLogs(rocksdb_directory);
+Result<std::uint64_t> LogBytes(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory) {
+  const auto logs = ListLogs(env, rocksdb_directory);
   if (!logs.ok()) return logs.status();
   std::uint64_t bytes = 0;
   for (const auto& path : logs.value()) {
-    std::error_code gone;  // RocksDB may delete a log meanwhile
-    const auto size = std::filesystem::file_size(path, gone);
-    if (!gone) bytes += size;
+    std::uint64_t size = 0;  // RocksDB may delete a log meanwhile
+    if (env.GetFileSize(path, &size).ok()) bytes += size;
   }
   return bytes;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <rocksdb/env.h>
+
 #include <cstdint>
 #include <filesystem>
 
@@ -19,13 +21,14 @@ namespace codband::store {
 // kCorruption if damaged bytes precede an intact batch: then something acknowledged is lost. Damage
 // followed by bytes of the same batch, or by nothing, is a write that was interrupted. May be
 // called while another process writes. Changes nothing.
-Status CheckLogs(const std::filesystem::path& rocksdb_directory);
+Status CheckLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory);
 
 // Truncates every log after its last intact batch with a sequence number up to `last_sequence`, and
 // syncs it: what a failed write left behind must not come back. Nobody may be writing.
-Status CutLogs(const std::filesystem::path& rocksdb_directory, std::uint64_t last_sequence);
+Status CutLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory,
+               std::uint64_t last_sequence);
 
 // Bytes of all logs.
-Result<std::uint64_t> LogBytes(const std::filesystem::path& rocksdb_directory);
+Result<std::uint64_t> LogBytes(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory);
 
 }  // namespace codband::store

@@ -122,7 +122,7 @@ TEST_F(RocksDbLogTest, AFlippedBitBeforeAWholeBatchIsCorruption) {
     std::string damaged = bytes_;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.Below(8)));
     WriteBytes(log_, damaged);
-    const Status status = CheckLogs(directory_ / "data" / "rocksdb");
+    const Status status = CheckLogs(*rocksdb::Env::Default(), directory_ / "data" / "rocksdb");
     if (status.ok()) {
       // Only the zero padding at the end of a block may change: it is never read.
       EXPECT_GE(at % 32'768, 32'768U - 7) << at;
@@ -179,7 +179,7 @@ TEST_F(RocksDbLogTest, ACutLogBeforeAnotherOneIsCorruption) {
   }
   ASSERT_TRUE(Put(*store, Table::kLog, "in the second log", "1").ok());
   store.reset();
-  ASSERT_TRUE(CheckLogs(data / "rocksdb").ok());
+  ASSERT_TRUE(CheckLogs(*rocksdb::Env::Default(), data / "rocksdb").ok());
   const fs::path first = Logs(data).front();
   fs::resize_file(first, fs::file_size(first) - 3);
   const Status status = OpenStatus(data);
@@ -190,8 +190,9 @@ TEST_F(RocksDbLogTest, ACutLogBeforeAnotherOneIsCorruption) {
 TEST_F(RocksDbLogTest, CutLogsRemovesWhatWasNotAcknowledged) {
   // Four sequence numbers a batch.
   for (const int kept : {kBatches, kBatches - 1, 17, 3, 0}) {
-    ASSERT_TRUE(
-        CutLogs(directory_ / "data" / "rocksdb", 4 * static_cast<std::uint64_t>(kept)).ok());
+    ASSERT_TRUE(CutLogs(*rocksdb::Env::Default(), directory_ / "data" / "rocksdb",
+                        4 * static_cast<std::uint64_t>(kept))
+                    .ok());
     EXPECT_EQ(fs::file_size(log_), kept == 0 ? 0 : ends_[static_cast<std::size_t>(kept) - 1]);
     EXPECT_EQ(Prefix(*Open(directory_ / "data", {.read_only = true})), kept);
   }
@@ -200,7 +201,8 @@ TEST_F(RocksDbLogTest, CutLogsRemovesWhatWasNotAcknowledged) {
 TEST_F(RocksDbLogTest, CutLogsLeavesADamagedLogAlone) {
   bytes_[ends_[3] + 20] ^= 1;
   WriteBytes(log_, bytes_);
-  EXPECT_EQ(CutLogs(directory_ / "data" / "rocksdb", 4 * kBatches).code(), StatusCode::kCorruption);
+  EXPECT_EQ(CutLogs(*rocksdb::Env::Default(), directory_ / "data" / "rocksdb", 4 * kBatches).code(),
+            StatusCode::kCorruption);
   EXPECT_EQ(ReadFile(log_).value(), bytes_);
 }
 
@@ -208,10 +210,10 @@ TEST_F(RocksDbLogTest, CutLogsLeavesADamagedLogAlone) {
 TEST_F(RocksDbLogTest, ADirectoryThatCannotBeListedIsAnError) {
   const fs::path file = directory_ / "file";
   WriteBytes(file, "not a directory");
-  EXPECT_EQ(CheckLogs(file).code(), StatusCode::kIoError);
-  EXPECT_EQ(CutLogs(file, 0).code(), StatusCode::kIoError);
-  EXPECT_EQ(LogBytes(file).status().code(), StatusCode::kIoError);
-  EXPECT_THAT(CheckLogs(file).message(), HasSubstr(file.string()));
+  EXPECT_EQ(CheckLogs(*rocksdb::Env::Default(), file).code(), StatusCode::kIoError);
+  EXPECT_EQ(CutLogs(*rocksdb::Env::Default(), file, 0).code(), StatusCode::kIoError);
+  EXPECT_EQ(LogBytes(*rocksdb::Env::Default(), file).status().code(), StatusCode::kIoError);
+  EXPECT_THAT(CheckLogs(*rocksdb::Env::Default(), file).message(), HasSubstr(file.string()));
 }
 
 }  // namespace

@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 2 << 20;
 
+class NoMessages final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, std::va_list) override {}
+};
+
 }  // namespace
 
 RocksDbMessages::RocksDbMessages(const std::filesystem::path& directory)
@@ -56,6 +62,12 @@ void RocksDbMessages::Logv(const char* format, std::va_list arguments) {
   if (fd_ < 0) return;
   const ssize_t written = ::write(fd_, line.data(), line.size());
   if (written > 0) bytes_ += static_cast<std::size_t>(written);
+}
+
+std::shared_ptr<rocksdb::Logger> MakeMessages(bool system_files,
+                                              const std::filesystem::path& directory) {
+  if (!system_files) return std::make_shared<NoMessages>();
+  return std::make_shared<RocksDbMessages>(directory);
 }
 
 }  // namespace codband::store

@@ -30,4 +30,9 @@ class RocksDbMessages final : public rocksdb::Logger {
   std::size_t bytes_ = 0;
 };
 
+// The info log of a database in `directory`. Only the system's own file system keeps one: another
+// is there for tests.
+std::shared_ptr<rocksdb::Logger> MakeMessages(bool system_files,
+                                              const std::filesystem::path& directory);
+
 }  // namespace codband::store

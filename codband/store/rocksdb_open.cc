@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "codband/base/file.h"
@@ -55,11 +54,13 @@ Status OpenStatus(const rocksdb::Status& status, const fs::path& path) {
 
 // Without CURRENT there is no database. Then only files that RocksDB leaves when its creation is
 // interrupted may be there.
-Status CheckNothingElseThere(const fs::path& path) {
+Status CheckNothingElseThere(rocksdb::Env& env, const fs::path& path) {
   std::string database_file, other_file;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  std::vector<std::string> names;
+  const rocksdb::Status listed = env.GetChildren(path, &names);
+  if (!listed.ok()) return FromRocksDb(listed, "list", path);
+  for (const std::string& name : names) {
+    if (name == "." || name == "..") continue;
     if (name == "LOCK" || name == "IDENTITY" || name == "LOG" || name == "LOG.old" ||
         name == "MANIFEST-000001" || name.ends_with(".dbtmp")) {
       continue;
@@ -67,9 +68,6 @@ Status CheckNothingElseThere(const fs::path& path) {
     const bool of_database = name.ends_with(".sst") || name.ends_with(".log") ||
                              name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-");
     (of_database ? database_file : other_file) = name;
-  }
-  if (error) {
-    return Status::IoError(fmt::format("cannot list {}: {}", path.string(), error.message()));
   }
   if (!database_file.empty()) {
     return Status::Corruption(fmt::format("cannot open {}: {} is there, but CURRENT is missing",
@@ -109,12 +107,11 @@ Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
 }
 
 // Checks that no process has the database open. One may open it right after; then opening fails.
-Status CheckLock(const fs::path& path) {
+Status CheckLock(rocksdb::Env& env, const fs::path& path) {
   rocksdb::FileLock* lock = nullptr;
-  rocksdb::Env* const env = rocksdb::Env::Default();
-  const rocksdb::Status status = env->LockFile(path / "LOCK", &lock);
+  const rocksdb::Status status = env.LockFile(path / "LOCK", &lock);
   if (!status.ok()) return OpenStatus(status, path);
-  return FromRocksDb(env->UnlockFile(lock), "unlock", path);
+  return FromRocksDb(env.UnlockFile(lock), "unlock", path);
 }
 
 Result<RocksDbHandle> OpenExisting(const fs::path& path, const RocksDbLayout& layout,
@@ -130,6 +127,34 @@ Result<RocksDbHandle> OpenExisting(const fs::path& path, const RocksDbLayout& la
                     path.string()));
   }
   return OpenRocksDb(path, layout, existing, options.read_only);
+}
+
+// Whether there is a database in `path`.
+Result<bool> IsThere(rocksdb::Env& env, const fs::path& path) {
+  std::uint64_t bytes = 0;
+  const rocksdb::Status status = env.GetFileSize(path / "CURRENT", &bytes);
+  if (status.ok()) return true;
+  const bool no_directory = status.ToString().find("Not a directory") != std::string::npos;
+  if (status.IsPathNotFound() || status.IsNotFound() || no_directory) return false;
+  return FromRocksDb(status, "open", path);
+}
+
+// Makes the directory and its parent, so that a power cut leaves them.
+Status MakeDirectories(const RocksDbLayout& layout, const fs::path& path) {
+  rocksdb::Env& env = *layout.env;
+  const fs::path parent = path.parent_path();
+  if (layout.system_files) {
+    CODBAND_RETURN_IF_ERROR(EnsureDirectory(parent));
+    CODBAND_RETURN_IF_ERROR(EnsureDirectory(path));
+  }
+  for (const fs::path& made : {parent, path}) {
+    CODBAND_RETURN_IF_ERROR(FromRocksDb(env.CreateDirIfMissing(made), "create", made));
+    const fs::path above = made.has_parent_path() ? made.parent_path() : fs::path(".");
+    std::unique_ptr<rocksdb::Directory> directory;
+    CODBAND_RETURN_IF_ERROR(FromRocksDb(env.NewDirectory(above, &directory), "open", above));
+    CODBAND_RETURN_IF_ERROR(FromRocksDb(directory->Fsync(), "sync", above));
+  }
+  return {};
 }
 
 }  // namespace
@@ -153,7 +178,7 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
   if (read_only) {
     options.max_open_files = -1;  // a running process may delete a file that is not open yet
   } else {
-    options.info_log = std::make_shared<RocksDbMessages>(path);
+    options.info_log = MakeMessages(layout.system_files, path);
   }
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const auto& family : layout.families) {
@@ -177,23 +202,23 @@ Result<RocksDbHandle> OpenRocksDb(const fs::path& path, const RocksDbLayout& lay
 
 Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLayout& layout,
                                           const RocksDbOptions& options) {
-  std::error_code error;
-  const bool exists = fs::exists(path / "CURRENT", error);
-  if (error && error != std::errc::not_a_directory) {
-    return Status::IoError(fmt::format("cannot open {}: {}", path.string(), error.message()));
-  }
-  if (!exists) {
-    if (fs::is_directory(path, error)) CODBAND_RETURN_IF_ERROR(CheckNothingElseThere(path));
+  rocksdb::Env& env = *layout.env;
+  const auto exists = IsThere(env, path);
+  if (!exists.ok()) return exists.status();
+  if (!exists.value()) {
+    bool is_directory = false;
+    if (env.IsDirectory(path, &is_directory).ok() && is_directory) {
+      CODBAND_RETURN_IF_ERROR(CheckNothingElseThere(env, path));
+    }
     if (!options.create || options.read_only) {
       return Status::NotFound(fmt::format("there is no data in {}", path.string()));
     }
-    CODBAND_RETURN_IF_ERROR(EnsureDirectory(path.parent_path()));
-    CODBAND_RETURN_IF_ERROR(EnsureDirectory(path));
+    CODBAND_RETURN_IF_ERROR(MakeDirectories(layout, path));
     return OpenRocksDb(path, layout, {}, false);
   }
   // The lock first: while another process has the database open its files change.
-  if (!options.read_only) CODBAND_RETURN_IF_ERROR(CheckLock(path));
-  CODBAND_RETURN_IF_ERROR(CheckLogs(path));
+  if (!options.read_only) CODBAND_RETURN_IF_ERROR(CheckLock(env, path));
+  CODBAND_RETURN_IF_ERROR(CheckLogs(env, path));
   auto database = OpenExisting(path, layout, options);
   const auto is_odd = [&] {
     return !database.ok() && (database.status().code() == StatusCode::kCorruption ||

@@ -1,12 +1,8 @@
 #include "codband/store/rocksdb_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/checkpoint.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -37,25 +33,48 @@ constexpr const char* kBulkDirectory = "bulk";
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// Removes the files and directories it was given when it goes out of scope.
+// Removes the directory it was given when it goes out of scope.
 class Leftovers {
  public:
+  explicit Leftovers(fs::path path) : path_(std::move(path)) {}
   ~Leftovers() {
-    for (const fs::path& path : paths_) {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
   }
-  Leftovers() = default;
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
 
-  void Add(fs::path path) { paths_.push_back(std::move(path)); }
-  void Keep() { paths_.clear(); }
+  void Keep() { path_.clear(); }
 
  private:
+  fs::path path_;
+};
+
+// The files of a bulk write, until RocksDB has taken them over; those that are left are deleted
+// when it goes out of scope.
+class BulkFiles {
+ public:
+  explicit BulkFiles(rocksdb::Env& env) : env_(env) {}
+  ~BulkFiles() {
+    for (const fs::path& path : paths_) static_cast<void>(env_.DeleteFile(path));
+  }
+  BulkFiles(const BulkFiles&) = delete;
+  BulkFiles& operator=(const BulkFiles&) = delete;
+
+  void Add(fs::path path) { paths_.push_back(std::move(path)); }
+
+ private:
+  rocksdb::Env& env_;
   std::vector<fs::path> paths_;
 };
+
+// Deletes what a bulk write left that a crash interrupted.
+void DeleteBulkDirectory(rocksdb::Env& env, const fs::path& directory) {
+  std::vector<std::string> names;
+  if (!env.GetChildren(directory, &names).ok()) return;
+  for (const std::string& name : names) static_cast<void>(env.DeleteFile(directory / name));
+  static_cast<void>(env.DeleteDir(directory));
+}
 
 class RocksDbStore final : public Store {
  public:
@@ -63,7 +82,8 @@ class RocksDbStore final : public Store {
       : path_(std::move(path)),
         layout_(std::move(layout)),
         read_only_(read_only),
-        database_(std::move(database)) {}
+        database_(std::move(database)),
+        acknowledged_sequence_(database_.db->GetLatestSequenceNumber()) {}
 
   Status Write(const StoreBatch& batch, bool sync) override;
   Status WriteBulk(StoreBatch batch) override;
@@ -71,15 +91,18 @@ class RocksDbStore final : public Store {
   Status Scan(Table table, std::string_view from, std::string_view to,
               const Visit& visit) const override;
   Status Backup(const fs::path& directory) override;
+  Status Scrub(const Traces& traces) override;
   Status Verify() const override;
   StoreStats Stats() const override;
 
  private:
+  rocksdb::Env& env() const { return *layout_.env; }
   rocksdb::ColumnFamilyHandle* Handle(Table table) const {
     return database_.tables.at(static_cast<std::size_t>(table));
   }
   template <typename Operation>
   Status Change(const Operation& operation);
+  void NoteAcknowledged(const rocksdb::WriteBatch& batch);
   bool Recover(std::uint64_t generation);
   bool HasRoom() const;
   bool Reopen();
@@ -93,9 +116,11 @@ class RocksDbStore final : public Store {
 
   ReadWriteLock lock_;  // for writing: to close and reopen the database, which changes what follows
   RocksDbHandle database_;
-  std::uint64_t generation_ = 0;             // counts the recoveries
-  std::uint64_t acknowledged_sequence_ = 0;  // while the database is closed
-  Status trouble_;                           // why it is closed, or read-only
+  std::uint64_t generation_ = 0;  // counts the recoveries
+  Status trouble_;                // why it is closed, or read-only
+  // RocksDB's number of the last change in a batch that was acknowledged. Its own count (7.8)
+  // includes a batch whose sync failed.
+  std::atomic<std::uint64_t> acknowledged_sequence_;
 
   std::mutex bulk_mutex_;  // a backup contains a bulk write completely or not at all
   std::atomic<std::uint64_t> next_bulk_ = 0;
@@ -131,8 +156,7 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
   if (trouble_.ok()) {
     if (!database_.listener->failed()) return false;  // RocksDB works, and the operation failed
     // Truncate now, not when there is room again: the process may be stopped before that.
-    if (database_.listener->log_failed() &&
-        !CutLogs(path_, database_.db->GetLatestSequenceNumber()).ok()) {
+    if (database_.listener->log_failed() && !CutLogs(env(), path_, acknowledged_sequence_).ok()) {
       return false;
     }
   }
@@ -146,19 +170,18 @@ bool RocksDbStore::Recover(std::uint64_t generation) {
 // Whether there is room to flush what is only in the write-ahead logs and in memory.
 bool RocksDbStore::HasRoom() const {
   constexpr std::uint64_t kMarginBytes = 1 << 20;
-  struct statvfs disk {};
-  const auto log_bytes = LogBytes(path_);
-  if (!log_bytes.ok() || ::statvfs(path_.c_str(), &disk) != 0) return false;
-  return std::uint64_t{disk.f_bavail} * disk.f_frsize > log_bytes.value() + kMarginBytes;
+  std::uint64_t free_bytes = 0;
+  const auto log_bytes = LogBytes(env(), path_);
+  return log_bytes.ok() && env().GetFreeSpace(path_, &free_bytes).ok() &&
+         free_bytes > log_bytes.value() + kMarginBytes;
 }
 
 // Closes and opens the database; read-only if it cannot be opened for writing. Returns whether it
 // can be written to.
 bool RocksDbStore::Reopen() {
-  if (database_.db) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
   database_.Close();
   // Truncate again: closing sets the length of the log to what RocksDB believes it has written.
-  trouble_ = CutLogs(path_, acknowledged_sequence_);
+  trouble_ = CutLogs(env(), path_, acknowledged_sequence_);
   if (!trouble_.ok()) return false;
   std::vector<std::string> families;
   for (const auto& family : layout_.families) families.push_back(family.name);
@@ -168,6 +191,7 @@ bool RocksDbStore::Reopen() {
     database = OpenRocksDb(path_, layout_, families, true);
   }
   if (database.ok()) database_ = std::move(database).value();
+  if (trouble_.ok()) acknowledged_sequence_ = database_.db->GetLatestSequenceNumber();
   return trouble_.ok();
 }
 
@@ -197,8 +221,19 @@ Status RocksDbStore::Write(const StoreBatch& batch, bool sync) {
     }
     rocksdb::WriteOptions options;
     options.sync = sync;
-    return database_.db->Write(options, &changes);
+    status = database_.db->Write(options, &changes);
+    if (status.ok()) NoteAcknowledged(changes);
+    return status;
   });
+}
+
+// A batch that was written begins with the number of its first change, in 8 bytes.
+void RocksDbStore::NoteAcknowledged(const rocksdb::WriteBatch& batch) {
+  std::uint64_t last = 0;
+  for (std::size_t i = 8; i-- > 0;) last = last << 8 | static_cast<std::uint8_t>(batch.Data()[i]);
+  last += batch.Count() - 1;
+  std::uint64_t before = acknowledged_sequence_;
+  while (before < last && !acknowledged_sequence_.compare_exchange_weak(before, last)) continue;
 }
 
 Status RocksDbStore::WriteBulk(StoreBatch batch) {
@@ -237,10 +272,10 @@ rocksdb::Status RocksDbStore::MakeTableFile(std::span<const Entry* const> entrie
 }
 
 rocksdb::Status RocksDbStore::Ingest(std::span<const Entry* const> sorted) {
-  Leftovers files;
+  BulkFiles files(env());
   const fs::path directory = path_ / kBulkDirectory;
-  std::error_code ignored;  // opening the first file says what is wrong
-  fs::create_directory(directory, ignored);
+  const rocksdb::Status made = env().CreateDirIfMissing(directory);
+  if (!made.ok()) return made;
   const std::uint64_t number = next_bulk_++;
   std::vector<rocksdb::IngestExternalFileArg> arguments;
   while (!sorted.empty()) {
@@ -318,8 +353,7 @@ Status RocksDbStore::Backup(const fs::path& directory) {
     return Status::IoError(
         fmt::format("cannot create directory {}: {}", partial.string(), error.message()));
   }
-  Leftovers leftovers;
-  leftovers.Add(partial);
+  Leftovers leftovers(partial);
   // Twice: nobody may look into it while it grows, and its files are not for others either.
   if (const auto empty = MakePrivate(partial); !empty.ok()) return empty.status();
   CODBAND_RETURN_IF_ERROR(CopyTo(partial));
@@ -348,10 +382,30 @@ Status RocksDbStore::CopyTo(const fs::path& directory) {
   return FromRocksDb(status, fmt::format("back up {} to", path_.string()), directory);
 }
 
+Status RocksDbStore::Scrub(const Traces& traces) {
+  return Change([&] {
+    // The write-ahead log is deleted once all tables are in files.
+    rocksdb::Status status = database_.db->Flush(rocksdb::FlushOptions(), database_.handles);
+    rocksdb::CompactRangeOptions options;
+    options.exclusive_manual_compaction = false;
+    options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+    for (const auto& [table, key] : traces.keys) {
+      if (!status.ok()) return status;
+      const rocksdb::Slice slice = ToSlice(key);
+      status = database_.db->CompactRange(options, Handle(table), &slice, &slice);
+    }
+    for (const Table table : traces.tables) {
+      if (!status.ok()) return status;
+      status = database_.db->CompactRange(options, Handle(table), nullptr, nullptr);
+    }
+    return status;
+  });
+}
+
 Status RocksDbStore::Verify() const {
   const ReadWriteLock::ReadGuard open(lock_);
   if (!database_.db) return trouble_;
-  CODBAND_RETURN_IF_ERROR(CheckLogs(path_));
+  CODBAND_RETURN_IF_ERROR(CheckLogs(env(), path_));
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;
@@ -396,14 +450,10 @@ bool IsRocksDbStoreInUse(const fs::path& directory) {
 Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
                                                 const RocksDbOptions& options) {
   const fs::path path = directory / "rocksdb";
-  RocksDbLayout layout = MakeRocksDbLayout(options.cache_bytes, options.write_buffer_bytes);
+  RocksDbLayout layout = MakeRocksDbLayout(options);
   auto database = CheckAndOpenRocksDb(path, layout, options);
   if (!database.ok()) return database.status();
-  if (!options.read_only) {
-    // Files of a bulk write that a crash interrupted.
-    std::error_code ignored;
-    fs::remove_all(path / kBulkDirectory, ignored);
-  }
+  if (!options.read_only) DeleteBulkDirectory(*layout.env, path / kBulkDirectory);
   return std::unique_ptr<Store>(std::make_unique<RocksDbStore>(
       path, std::move(layout), options.read_only, std::move(database).value()));
 }

@@ -6,6 +6,10 @@
 
 #include "codband/store/store.h"
 
+namespace rocksdb {
+class Env;
+}
+
 namespace codband::store {
 
 struct RocksDbOptions {
@@ -13,6 +17,9 @@ struct RocksDbOptions {
   bool read_only = false;  // nothing is changed, not even repaired
   std::uint64_t cache_bytes = 64 << 20;
   std::uint64_t write_buffer_bytes = 32 << 20;  // of all tables together
+  // Where the files are; the system's own if not given. Outlives the store. Another one knows
+  // neither Backup nor the size on disk.
+  rocksdb::Env* env = nullptr;
 };
 
 // Opens the tables in `directory`/rocksdb. A torn write at the end of the write-ahead log is

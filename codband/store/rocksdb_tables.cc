@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 
+#include "codband/store/named_files.h"
+
 #ifdef __SANITIZE_THREAD__
 // Debian's RocksDB is not instrumented: its threads hand batches and blocks to each other by atomic
 // variables that ThreadSanitizer does not see. Races of our own code are still found.
@@ -90,30 +92,35 @@ rocksdb::ColumnFamilyOptions FamilyOptions(std::uint64_t write_buffer_bytes,
 
 const char* TableName(Table table) { return kTableNames.at(static_cast<std::size_t>(table)); }
 
-RocksDbLayout MakeRocksDbLayout(std::uint64_t cache_bytes, std::uint64_t write_buffer_bytes) {
+RocksDbLayout MakeRocksDbLayout(const RocksDbOptions& options) {
   RocksDbLayout layout;
-  layout.cache = rocksdb::NewLRUCache(cache_bytes + write_buffer_bytes);
+  const std::uint64_t write_buffer_bytes = options.write_buffer_bytes;
+  layout.cache = rocksdb::NewLRUCache(options.cache_bytes + write_buffer_bytes);
   layout.database = DatabaseOptions(write_buffer_bytes, layout.cache);
+  layout.system_files = options.env == nullptr;
+  rocksdb::Env* const base = layout.system_files ? rocksdb::Env::Default() : options.env;
+  layout.env = rocksdb::NewCompositeEnv(std::make_shared<NamedFiles>(base->GetFileSystem()));
+  layout.database.env = layout.env.get();
   const rocksdb::ColumnFamilyOptions plain = FamilyOptions(write_buffer_bytes, layout.cache);
   layout.families.emplace_back(rocksdb::kDefaultColumnFamilyName, plain);
   for (std::size_t i = 0; i < kTableCount; ++i) {
     const Table table = static_cast<Table>(i);
-    rocksdb::ColumnFamilyOptions options = FamilyOptions(write_buffer_bytes, layout.cache);
+    rocksdb::ColumnFamilyOptions family = FamilyOptions(write_buffer_bytes, layout.cache);
     if (NeedsFilter(table)) {
-      auto* format = options.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
+      auto* format = family.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
       format->filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
     }
     if (IsQueue(table)) {
       // A file with so many tombstones in a row, or half of it tombstones, is compacted at once, so
       // that finding the front of a queue stays fast.
-      options.table_properties_collector_factories.push_back(
+      family.table_properties_collector_factories.push_back(
           rocksdb::NewCompactOnDeletionCollectorFactory(1024, 512, 0.5));
     }
     if (table == Table::kDeadlines) {
       // Its front is scanned all the time, over the tombstones in the memtable too.
-      options.write_buffer_size = std::min<std::size_t>(options.write_buffer_size, 1 << 20);
+      family.write_buffer_size = std::min<std::size_t>(family.write_buffer_size, 1 << 20);
     }
-    layout.families.emplace_back(TableName(table), options);
+    layout.families.emplace_back(TableName(table), family);
   }
   return layout;
 }

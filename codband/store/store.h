@@ -98,6 +98,15 @@ class Store {
   // others get no rights to it.
   virtual Status Backup(const std::filesystem::path& directory) = 0;
 
+  // Rewrites files until none of them holds anything of records that were deleted or replaced
+  // before the call: of these keys, and of all records of these tables. The write-ahead log starts
+  // anew. Others read and write meanwhile; the cost is that of the files that hold such keys.
+  struct Traces {
+    std::vector<std::pair<Table, std::string>> keys = {};
+    std::vector<Table> tables = {};
+  };
+  virtual Status Scrub(const Traces& traces) = 0;
+
   // Reads everything and checks it against its checksums.
   virtual Status Verify() const = 0;
 
