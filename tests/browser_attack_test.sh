@@ -76,7 +76,7 @@ for (const [path, name, rest] of [["/v1/backup", '{"name": "stolen", "x": "', '"
 }
 Promise.all(tries).then(results => setTimeout(() => {
   document.title = "done";
-  document.body.append("RESULTS " + results.join(" ") + " END");
+  document.body.append("RES" + "ULTS " + results.join(" ") + " E" + "ND");
 }, 1500));
 </script></body>
 PAGE
@@ -92,9 +92,9 @@ done
 browse() {
   timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
     --disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests \
-    --virtual-time-budget=20000 --dump-dom "$1" 2>"$work/chromium.log"
+    --virtual-time-budget="$2" --dump-dom "$1" 2>"$work/chromium.log"
 }
-dom=$(browse "http://127.0.0.1:$port/")
+dom=$(browse "http://127.0.0.1:$port/" 20000)
 results=$(sed -n 's/.*RESULTS \(.*\) END.*/\1/p' <<<"$dom")
 [ -n "$results" ] || fail "the attack did not run: $dom"
 echo "what the attacker saw: $results"
@@ -110,5 +110,6 @@ curl -s "$url/metrics" | grep -q '^codband_rewards_total{outcome="accepted"} 1$'
 curl -s "$url/v1/users/ada" | grep -q '"observations":1,' || fail "the user was changed"
 curl "${json[@]}" "$url/v1/events/victim/reward" -d '{"value": 1}' | grep -q accepted ||
   fail "the victim's event was changed"
-browse "$url/" | grep -q codband || fail "the server's own page does not work"
+# Less than the five seconds after which it loads itself again.
+browse "$url/" 2000 | grep -q codband || fail "the server's own page does not work"
 echo "refused $refused requests; nothing was changed"

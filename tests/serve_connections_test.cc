@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "codband/engine/engine_testing.h"
+#include "codband/server/admin/data_directory.h"
 #include "codband/server/http/descriptors.h"
 #include "codband/server/http/test_client.h"
+#include "codband/server/http/tls_testing.h"
 #include "tests/server_process.h"
 
 namespace codband {
@@ -54,7 +56,7 @@ TEST(ServeConnectionsTest, IdleConnectionsTakeNothingFromTheStoreOrFromNewClient
   server::RaiseDescriptorLimit();  // of this process, which holds the other ends
   const engine::TempDirectory directory;
   ServerProcess server(
-      data,
+      directory.path() / "data",
       {"features.dimension=6", "durability.checkpoint_events=3", "server.max_connections=5000"},
       "ulimit -n 1024");
   ASSERT_TRUE(server.listens());
@@ -93,6 +95,52 @@ TEST(ServeConnectionsTest, TheSoftLimitOfOpenFilesIsRaised) {
   const auto client = server.Connect();
   ASSERT_NE(client, nullptr);
   EXPECT_EQ(Metric(*client, "codband_connections_limit"), 700);
+}
+
+std::string Fingerprint(const std::filesystem::path& data) {
+  const auto note = server::ReadServerNote(data);
+  return note ? note->fingerprint : "";
+}
+
+std::unique_ptr<server::HttpClient> ConnectTls(const ServerProcess& server,
+                                               const std::string& fingerprint) {
+  auto client = server::HttpClient::Connect(
+      {.host = "127.0.0.1", .port = server.port(), .tls = true, .fingerprint = fingerprint},
+      kPatience);
+  return client.ok() ? std::move(client).value() : nullptr;
+}
+
+TEST(ServeTlsTest, TheCertificateIsReadAgainAfterSighup) {
+  const engine::TempDirectory directory;
+  const std::filesystem::path data = directory.path() / "data";
+  const server::TlsFiles files = server::WriteTestCertificate(directory.path(), "first");
+  const server::TlsFiles renewed = server::WriteTestCertificate(directory.path(), "renewed");
+  ServerProcess server(
+      data, {"tls.certificate=" + files.certificate.string(), "tls.key=" + files.key.string()},
+      "exec </dev/null");  // on a terminal SIGHUP stops the server
+  ASSERT_TRUE(server.listens());
+  const std::string first = Fingerprint(data);
+  const auto old = ConnectTls(server, first);
+  ASSERT_NE(old, nullptr);
+  EXPECT_EQ(Get(*old, "/v1/health/live"), R"(200 {"status":"live"})");
+  EXPECT_EQ(Get(*server.Connect(), "/v1/health/live").substr(0, 3), "400") << "plain HTTP";
+  std::filesystem::rename(renewed.certificate, files.certificate);
+  std::filesystem::rename(renewed.key, files.key);
+  server.Signal(SIGHUP);
+  for (int i = 0; i < 3000 && Fingerprint(data) == first; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_NE(Fingerprint(data), first);
+  EXPECT_EQ(ConnectTls(server, first), nullptr);
+  const auto fresh = ConnectTls(server, Fingerprint(data));
+  ASSERT_NE(fresh, nullptr);
+  EXPECT_EQ(Get(*fresh, "/v1/health/live"), R"(200 {"status":"live"})");
+  EXPECT_EQ(Get(*old, "/v1/health/live"), R"(200 {"status":"live"})");
+  // The commands find the server by its note.
+  const auto how = server::BackUpData(data, directory.path() / "copy");
+  ASSERT_TRUE(how.ok()) << how.status().ToString();
+  EXPECT_EQ(how.value(), "by the server at https://127.0.0.1:" + std::to_string(server.port()));
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
 }
 
 }  // namespace

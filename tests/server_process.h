@@ -64,6 +64,7 @@ class ServerProcess {
     return client.ok() ? std::move(client).value() : nullptr;
   }
 
+  void Signal(int signal) const { ::kill(pid_, signal); }
   // Sends the signal and waits for the end; the exit code, or minus the signal that ended it.
   int Stop(int signal) {
     ::kill(pid_, signal);
@@ -79,9 +80,9 @@ class ServerProcess {
     char buffer[1024];
     for (ssize_t got = 0; (got = ::read(output_, buffer, sizeof(buffer))) > 0;) {
       text.append(buffer, static_cast<std::size_t>(got));
-      const std::size_t start = text.find("http://127.0.0.1:");
+      const std::size_t start = text.find("://127.0.0.1:");  // of http or https
       if (start == text.npos || text.find('\n', start) == text.npos) continue;
-      port_ = static_cast<std::uint16_t>(std::stoi(text.substr(start + 17)));
+      port_ = static_cast<std::uint16_t>(std::stoi(text.substr(start + 13)));
       return;
     }
     ADD_FAILURE() << "codband serve did not start: " << text;
