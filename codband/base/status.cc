@@ -20,6 +20,10 @@ std::string_view StatusCodeName(StatusCode code) {
       return "kCheckFailed";
     case StatusCode::kConflict:
       return "kConflict";
+    case StatusCode::kGone:
+      return "kGone";
+    case StatusCode::kRejected:
+      return "kRejected";
   }
   return "unknown code";
 }

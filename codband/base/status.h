@@ -19,6 +19,8 @@ enum class StatusCode {
   kUnavailable,      // temporary: try again
   kCheckFailed,      // a condition that the caller asked to verify does not hold
   kConflict,         // what is there already does not allow it: choose another name
+  kGone,             // what was named has ended
+  kRejected,         // it was kept, but cannot take effect
 };
 
 std::string_view StatusCodeName(StatusCode code);

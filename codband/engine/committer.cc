@@ -17,6 +17,12 @@ constexpr std::size_t kMostInGroup = 1024;
 // more, so that waits end faster than they begin.
 constexpr std::size_t kExpiredAtOnce = 100;
 
+// Whatever becomes of the group.
+template <typename T>
+void Refuse(Engine::Done<T>& done, const Status& reason, CommitGroup& group) {
+  group.after.push_back([done = std::move(done), reason](const Status&) { done(reason); });
+}
+
 Status Busy(std::string_view why) { return Status(StatusCode::kUnavailable, std::string(why)); }
 
 }  // namespace
@@ -189,15 +195,17 @@ void Committer::Process(RewardCommand& command, CommitGroup& group) {
   };
   const auto found = decisions_.Find(command.event_id, group);
   if (!found.ok() && found.status().code() != StatusCode::kNotFound) {
-    group.after.push_back(
-        [done = std::move(command.done), status = found.status()](const Status&) { done(status); });
-    return;
+    return Refuse(command.done, found.status(), group);
   }
   if (!found.ok() || decisions_.IsForgotten(found.value(), group)) {
     return answer(RewardOutcome::kUnknown, counters_.unknown);
   }
   const PendingDecision& pending = found.value();
   if (pending.state == PendingDecision::State::kRewarded) {
+    if (const auto rejection =
+            sinks_.rejection ? sinks_.rejection(HashEvent(command.event_id)) : std::nullopt) {
+      return Refuse(command.done, *rejection, group);
+    }
     return answer(RewardOutcome::kDuplicate, counters_.duplicate);
   }
   if (pending.state == PendingDecision::State::kExpired || pending.deadline_ms < group.now_ms) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -76,6 +77,8 @@ class Committer {
   struct Sinks {
     std::function<void(std::vector<Learner::Entry>)> learn;      // log entries, in order
     std::function<void(const FinishedDecision&)> finished = {};  // may be empty
+    // The answer to a reward that could not be learned, by HashEvent; may be empty.
+    std::function<std::optional<Status>(std::uint64_t event)> rejection = {};
   };
 
   // Counters since the start. `pending` is a gauge.

@@ -73,7 +73,11 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
       *store_, catalogue_, options_, learner_->applied_sequence(),
       {.learn =
            [this](std::vector<Learner::Entry> entries) { learner_->Submit(std::move(entries)); },
-       .finished = std::move(on_finished)});
+       .finished = std::move(on_finished),
+       .rejection = [this](std::uint64_t event) -> std::optional<Status> {
+         const auto entry = learner_->quarantine().FindEvent(event);
+         return entry ? std::optional(QuarantineStatus(*entry)) : std::nullopt;
+       }});
   if (!committer.ok()) return committer.status();
   committer_ = std::move(committer).value();
   if (options_.read_only) return {};

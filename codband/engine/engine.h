@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "codband/base/log.h"
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
 #include "codband/policy/policy.h"
@@ -44,6 +45,10 @@ struct EngineOptions {
   // Of the event ids that the engine makes up. Two engines with the same seed make the same ids at
   // the same time; drawn from the system's entropy if not given.
   std::optional<std::uint64_t> event_id_seed = {};
+  LogSink log = {};  // told what an operator should know; may be empty
+  // How policies are made; by the registry if not given.
+  std::function<Result<std::unique_ptr<Policy>>(std::string_view spec, std::size_t dim)>
+      make_policy = {};
 };
 
 // An action on offer: an item of the catalogue, or one described on the spot.
@@ -137,6 +142,18 @@ struct ModelReport {
   std::vector<Top> tags;   // of the best quarter of the items, at most 100: how many have it
 };
 
+// A log entry, or a run of them, that cannot be applied. It is left out, now and at every restart.
+struct QuarantinedEntry {
+  std::uint64_t first = 0, last = 0;  // sequence numbers
+  std::int64_t time_ms = 0;           // when it was found
+  std::string reason = {};
+  // What it was, if that is known; empty once its user was forgotten.
+  bool forgets = false;  // the user was to be forgotten; else a reward was to be learned
+  std::string user = {};
+  std::uint64_t event = 0;  // hash of its id
+  double reward = 0;
+};
+
 // Counters since the start; gauges of now.
 struct EngineStats {
   std::string policy;
@@ -148,6 +165,7 @@ struct EngineStats {
   std::uint64_t changes = 0;            // detected
   std::uint64_t changes_last_hour = 0;
   std::uint64_t learned = 0;
+  std::uint64_t quarantined = 0;  // log entries left out, as far back as they are remembered
   std::uint64_t checkpoints = 0;
   std::uint64_t committed_sequence = 0, applied_sequence = 0, checkpoint_sequence = 0;
   std::uint64_t models = 0;
@@ -220,6 +238,9 @@ class Engine {
   virtual std::vector<ModelReport> Models(std::size_t top) = 0;
   virtual Result<ModelReport> GetModel(ModelId id, std::size_t top) = 0;
   virtual std::vector<Change> RecentChanges(std::size_t most) = 0;  // newest first
+
+  // Log entries that could not be applied, oldest first.
+  virtual std::vector<QuarantinedEntry> Quarantined() = 0;
 
   virtual EngineStats Stats() = 0;
   virtual std::size_t dim() const = 0;

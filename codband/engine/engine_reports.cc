@@ -185,6 +185,7 @@ EngineStats LocalEngine::Stats() {
   stats.pending = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counters.pending));
   stats.changes_last_hour = learner_->ChangesSince(options_.now_ms() - kHourMs);
   stats.checkpoints = learner_->checkpoints();
+  stats.quarantined = learner_->quarantine().entries();
   // In this order: what is applied was committed before.
   stats.applied_sequence = learner_->applied_sequence();
   stats.committed_sequence = committer_->committed_sequence();

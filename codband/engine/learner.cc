@@ -5,132 +5,37 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "codband/base/clock.h"
-#include "codband/policy/registry.h"
 
 namespace codband::engine {
 namespace {
 
 constexpr std::size_t kMostRecent = 200;
-// Log entries that a replay applies together.
-constexpr std::size_t kReplayChunk = 1000;
 
 }  // namespace
 
 bool Learner::StoreArchive::Read(UserId user, std::string& bytes) const {
   const Status status = store_.Get(table_, NumberKey(user), bytes);
   if (status.code() == StatusCode::kNotFound) return false;
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (!status.ok()) throw ArchiveError(status);
   return true;
 }
 
-Learner::Learner(store::Store& store, const EngineOptions& options,
+Learner::Learner(store::Store& store, const EngineOptions& options, std::size_t dim,
                  std::unique_ptr<Archives> archives, Learned left, Learned right)
     : store_(store),
       options_(options),
+      dim_(dim),
       archives_(std::move(archives)),
+      quarantine_(store, options.read_only),
       learned_(std::move(left), std::move(right)),
       last_checkpoint_seconds_(WallSeconds()) {}
 
 Learner::~Learner() { Stop(); }
-
-Result<Learned> Learner::Load(const Archives& archives, const CheckpointRecord* checkpoint,
-                              const std::string& spec, std::size_t dim) {
-  auto policy = MakePolicy(spec, {.dim = dim});
-  if (!policy.ok()) return policy.status();
-  PagedUsers* paged = policy.value()->paged_users();
-  auto unpaged = paged == nullptr ? std::make_unique<UnpagedUsers>(*policy.value()) : nullptr;
-  Learned learned{.policy = std::move(policy).value(),
-                  .unpaged = std::move(unpaged),
-                  .users_of_policy = paged,
-                  .people = PagedUserTable<Person>([] { return Person(); })};
-  if (paged == nullptr) learned.users_of_policy = learned.unpaged.get();
-  learned.users_of_policy->SetArchive(&archives.users);
-  learned.people.SetArchive(&archives.people);
-  if (checkpoint == nullptr) return learned;
-  CODBAND_RETURN_IF_ERROR(CheckSpecChange(checkpoint->spec, learned.policy->spec(), {.dim = dim}));
-  ByteReader in(checkpoint->shared);
-  learned.users_of_policy->LoadShared(in);
-  in.ExpectEnd();
-  if (!in.ok()) return in.status();
-  learned.recent.assign(checkpoint->recent.begin(), checkpoint->recent.end());
-  learned.users = checkpoint->users;
-  learned.changes = checkpoint->changes;
-  learned.sequence = checkpoint->sequence;
-  return learned;
-}
-
-Result<std::unique_ptr<Learner>> Learner::Open(store::Store& store, const EngineOptions& options,
-                                               std::size_t dim) {
-  std::string bytes;
-  std::optional<CheckpointRecord> checkpoint;
-  const Status found = store.Get(store::Table::kCheckpoint, CheckpointRecord::kKey, bytes);
-  if (found.ok()) {
-    auto record = CheckpointRecord::Decode(bytes);
-    if (!record.ok()) return record.status();
-    checkpoint = std::move(record).value();
-  } else if (found.code() != StatusCode::kNotFound) {
-    return found;
-  }
-  if (checkpoint && checkpoint->sequence == 0) {
-    // Nothing was learned. If there is nothing to replay either, any policy may start.
-    bool log_is_empty = true;
-    CODBAND_RETURN_IF_ERROR(store.Scan(store::Table::kLog, {}, {}, [&](auto, auto) {
-      log_is_empty = false;
-      return false;
-    }));
-    if (log_is_empty) checkpoint.reset();
-  }
-  auto archives =
-      std::make_unique<Archives>(Archives{.users = StoreArchive(store, store::Table::kUsers),
-                                          .people = StoreArchive(store, store::Table::kPeople)});
-  const CheckpointRecord* loaded = checkpoint ? &*checkpoint : nullptr;
-  auto left = Load(*archives, loaded, options.policy, dim);
-  if (!left.ok()) return left.status();
-  auto right = Load(*archives, loaded, options.policy, dim);
-  if (!right.ok()) return right.status();
-  std::unique_ptr<Learner> learner(new Learner(store, options, std::move(archives),
-                                               std::move(left).value(), std::move(right).value()));
-  const std::uint64_t sequence = checkpoint ? checkpoint->sequence : 0;
-  learner->applied_sequence_ = sequence;
-  learner->checkpoint_sequence_ = sequence;
-  learner->has_checkpoint_ = checkpoint.has_value();
-  if (checkpoint) {
-    for (const Change& change : checkpoint->recent) learner->NoteChange(change.time_ms);
-  }
-  CODBAND_RETURN_IF_ERROR(learner->Replay());
-  return learner;
-}
-
-Status Learner::Replay() {
-  std::vector<Entry> entries;
-  Status damaged;
-  std::uint64_t expected = applied_sequence_ + 1;
-  const Status read = store_.Scan(
-      store::Table::kLog, NumberKey(expected), {},
-      [&](std::string_view key, std::string_view value) {
-        const auto sequence = ReadNumberKey(key);
-        auto record = LogRecord::Decode(value);
-        if (!sequence.ok() || !record.ok() || sequence.value() != expected) {
-          damaged = Status::Corruption(fmt::format(
-              "log entry {}: {}", expected,
-              !record.ok() ? record.status().message() : "is missing, a later one is there"));
-          return false;
-        }
-        ++expected;
-        entries.push_back({.sequence = sequence.value(), .record = std::move(record).value()});
-        if (entries.size() == kReplayChunk) Apply(std::exchange(entries, {}));
-        return !failed_;
-      });
-  CODBAND_RETURN_IF_ERROR(read);
-  CODBAND_RETURN_IF_ERROR(damaged);
-  Apply(std::move(entries));
-  if (failed_) return Status::Corruption(last_error());
-  return {};
-}
 
 void Learner::Start() {
   thread_ = std::thread([this] { Run(); });
@@ -171,6 +76,7 @@ void Learner::Run() {
       stopping = stopping_ && entries.empty() && tasks.empty();
     }
     Apply(std::move(entries));
+    if (waits_ && (stopping || WallSeconds() >= next_try_seconds_)) TryAgain();
     if (CheckpointDue() || (stopping && entries_since_checkpoint_ > 0)) {
       static_cast<void>(MakeCheckpoint());  // last_error() tells; tried again later
     }
@@ -180,56 +86,84 @@ void Learner::Run() {
 
 void Learner::Apply(std::vector<Entry> entries) {
   if (entries.empty()) return;
-  const auto tell_all = [&](const Status& status) {
-    for (const Entry& entry : entries) {
-      if (entry.done) entry.done(status);
-    }
-  };
-  if (failed_) return tell_all(Status(StatusCode::kUnavailable, last_error()));
+  given_sequence_ = entries.back().sequence;
+  std::span<const Entry> left(entries);
+  while (!left.empty() && !waits_) left = left.subspan(ApplyTogether(left));
+  for (const Entry& entry : left) {
+    if (entry.done) entry.done(Status(StatusCode::kUnavailable, last_error()));
+  }
+}
+
+std::size_t Learner::ApplyTogether(std::span<const Entry> entries) {
   std::vector<Applied> applied;  // by the first copy; the second does the same
+  applied.reserve(entries.size());
   memo_.StartRecording();
   bool shown = false;
+  std::optional<Failure> failure;
   try {
     learned_.Write(
         [&](Learned& learned) {
           applied.clear();
           for (const Entry& entry : entries) {
-            applied.push_back(ApplyTo(learned, entry.record, entry.sequence));
+            applied.push_back(ApplyTo(learned, entry.record, entry.sequence, &memo_));
           }
           memo_.StartReplay();
         },
         [&] {
           shown = true;
-          applied_sequence_ = entries.back().sequence;
-          for (std::size_t i = 0; i < entries.size(); ++i) {
-            if (applied[i].change) NoteChange(applied[i].change->time_ms);
-            if (!entries[i].done) continue;
-            entries[i].done(applied[i].known
-                                ? Status()
-                                : Status::NotFound(fmt::format("user: nothing is known of '{}'",
-                                                               entries[i].record.user)));
-          }
+          Acknowledge(entries, applied);
         });
-  } catch (const std::exception& error) {
-    // The copy that readers see is intact, and the log has every entry.
-    failed_ = true;
-    const std::string problem =
-        fmt::format("learning stopped at log entry {}: {}; nothing is lost, restart to go on",
-                    applied_sequence_ + 1, error.what());
-    SetError(problem);
-    if (!shown) tell_all(Status(StatusCode::kUnavailable, problem));
-    return;
+  } catch (...) {
+    const Entry& entry = entries[std::min(applied.size(), entries.size() - 1)];
+    failure = Describe(std::current_exception(), entry.sequence, entry.record);
   }
-  for (const Entry& entry : entries) {
-    if (entry.record.kind == LogRecord::Kind::kForget) {
-      erased_.push_back(HashUser(entry.record.user));
+  if (!failure) {
+    for (const Entry& entry : entries) {
+      if (entry.record.kind == LogRecord::Kind::kForget) {
+        erased_.push_back(HashUser(entry.record.user));
+      }
     }
+    entries_since_checkpoint_ += entries.size();
+    return entries.size();
   }
-  entries_since_checkpoint_ += entries.size();
+  std::map<std::uint64_t, Applied> fresh;
+  if (shown) {
+    // The first copy has them all: no entry is at fault. The second is made anew with it.
+    Recover(entries.back().sequence, std::nullopt, fresh);
+    return entries.size();
+  }
+  if (!Recover(failure->sequence, failure, fresh)) return 0;
+  std::size_t count = 0;
+  for (; count < entries.size() && entries[count].sequence <= failure->sequence; ++count) {
+    const Entry& entry = entries[count];
+    const auto found = fresh.find(entry.sequence);
+    if (!entry.done) continue;
+    entry.done(found != fresh.end()
+                   ? Outcome(entry, found->second, quarantine_)
+                   : QuarantineStatus(quarantine_.Find(entry.sequence)
+                                          .value_or(QuarantinedEntry{.first = entry.sequence,
+                                                                     .reason = failure->reason})));
+  }
+  // The next one that fails is then dealt with quickly.
+  static_cast<void>(MakeCheckpoint());
+  return count;
 }
 
-Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record,
-                                  std::uint64_t sequence) {
+void Learner::Acknowledge(std::span<const Entry> entries, std::span<const Applied> applied) {
+  applied_sequence_ = entries.back().sequence;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (applied[i].change) NoteChange(applied[i].change->time_ms);
+    if (entries[i].done) entries[i].done(Outcome(entries[i], applied[i], quarantine_));
+  }
+}
+
+Status Learner::Outcome(const Entry& entry, const Applied& applied, const Quarantine& quarantine) {
+  if (applied.known || quarantine.HasUser(entry.record.user)) return {};
+  return Status::NotFound(fmt::format("user: nothing is known of '{}'", entry.record.user));
+}
+
+Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence,
+                                  LearnMemo* memo) const {
   const UserId user = HashUser(record.user);
   learned.sequence = sequence;
   if (record.kind == LogRecord::Kind::kForget) {
@@ -240,7 +174,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record,
     return {.known = known};
   }
   const LearnOutcome outcome = learned.policy->Learn(
-      record.decision, record.reward, {.seed = options_.seed, .event = record.event}, &memo_);
+      record.decision, record.reward, {.seed = options_.seed, .event = record.event}, memo);
   Person& person = learned.people.FindOrMake(user);
   if (person.observations == 0) {
     person.name = record.user;
@@ -265,7 +199,7 @@ void Learner::NoteChange(std::int64_t time_ms) {
 }
 
 bool Learner::CheckpointDue() const {
-  if (failed_) return false;
+  if (waits_) return false;
   const double waited_ms = 1000 * (WallSeconds() - last_checkpoint_seconds_);
   const bool interval_over = waited_ms >= static_cast<double>(options_.checkpoint_interval_ms);
   if (entries_since_checkpoint_ == 0) return log_left_ && interval_over;
@@ -276,8 +210,29 @@ bool Learner::CheckpointDue() const {
 }
 
 Status Learner::MakeCheckpoint() {
-  if (failed_) return Status(StatusCode::kUnavailable, last_error());
+  if (waits_) return Status(StatusCode::kUnavailable, last_error());
   last_checkpoint_seconds_ = WallSeconds();
+  const std::string before = last_error();
+  Status status;
+  try {
+    status = WriteCheckpoint();
+  } catch (const std::exception& error) {
+    status = Status(StatusCode::kUnavailable, error.what());
+  }
+  SetError(status.ok() ? "" : "checkpoint: " + status.message());
+  if (!status.ok()) {
+    Tell(LogLevel::kError, "checkpoint",
+         fmt::format("the checkpoint failed: {}; nothing is lost, it is tried again; the log grows "
+                     "meanwhile",
+                     status.message()));
+  } else if (!before.empty()) {
+    Tell(LogLevel::kInfo, "checkpoint", "checkpoints succeed again");
+  }
+  return status;
+}
+
+Status Learner::WriteCheckpoint() {
+  CODBAND_RETURN_IF_ERROR(quarantine_.Erase(erased_));
   store::StoreBatch batch;
   std::uint64_t sequence = 0;
   learned_.Read([&](const Learned& learned) {
@@ -303,11 +258,7 @@ Status Learner::MakeCheckpoint() {
       batch.Put(store::Table::kPeople, NumberKey(user), std::move(bytes));
     });
   });
-  const Status written = store_.WriteBulk(std::move(batch));
-  if (!written.ok()) {
-    SetError("checkpoint: " + written.message());
-    return written;
-  }
+  CODBAND_RETURN_IF_ERROR(store_.WriteBulk(std::move(batch)));
   learned_.Write([&](Learned& learned) {
     learned.users_of_policy->MarkUsersSaved();
     learned.people.MarkSaved();
@@ -329,9 +280,9 @@ Status Learner::MakeCheckpoint() {
   if (deleted.ok() && on_erased_ && !left_in_log_.empty()) {
     on_erased_(std::exchange(left_in_log_, {}));
   }
-  // The checkpoint counts either way, and the next one deletes the rest of the log.
-  SetError(deleted.ok() ? "" : "checkpoint: cannot shorten the log: " + deleted.message());
-  return deleted;
+  if (deleted.ok()) return {};
+  // The checkpoint counts all the same, and the next one deletes the rest of the log.
+  return {deleted.code(), "cannot shorten the log: " + deleted.message()};
 }
 
 Status Learner::Checkpoint() {
@@ -379,6 +330,10 @@ std::string Learner::last_error() const {
 void Learner::SetError(const std::string& problem) {
   const std::lock_guard lock(mutex_);
   last_error_ = problem;
+}
+
+void Learner::Tell(LogLevel level, std::string_view cause, std::string message) const {
+  if (options_.log) options_.log({.level = level, .cause = cause, .message = std::move(message)});
 }
 
 }  // namespace codband::engine

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -15,6 +18,7 @@
 
 #include "codband/engine/engine.h"
 #include "codband/engine/left_right.h"
+#include "codband/engine/quarantine.h"
 #include "codband/engine/records.h"
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_user_table.h"
@@ -24,6 +28,17 @@
 namespace codband::engine {
 
 inline constexpr std::int64_t kHourMs = 3'600'000;
+
+// A user's record could not be read.
+class ArchiveError : public std::runtime_error {
+ public:
+  explicit ArchiveError(const Status& status)
+      : std::runtime_error(status.message()), code_(status.code()) {}
+  StatusCode code() const { return code_; }
+
+ private:
+  StatusCode code_;
+};
 
 // Everything learned up to one place in the log.
 struct Learned {
@@ -51,9 +66,15 @@ struct Learned {
 //   4. If a checkpoint is due MakeCheckpoint() writes what all users share and the records of the
 //      users who have changed, atomically; then the log up to there is deleted, and users who have
 //      not been seen for longest are evicted.
+//
+// An entry that cannot be applied (the policy throws) is put into quarantine and left out for ever.
+// As the copy that it was applied to may hold half of it, both copies are then made anew from the
+// checkpoint and the log; readers see the intact copy meanwhile. What is not the entry's fault is
+// tried again: want of memory a few times, a store that cannot be read or written until it can.
 class Learner {
  public:
-  // Loads the last checkpoint and replays the log since. Starts no thread yet. `store` outlives it.
+  // Loads the last checkpoint and replays the log since. Entries that are missing, damaged or that
+  // throw go into quarantine. Starts no thread yet. `store` outlives it.
   static Result<std::unique_ptr<Learner>> Open(store::Store& store, const EngineOptions& options,
                                                std::size_t dim);
   ~Learner();
@@ -71,8 +92,9 @@ class Learner {
   void Stop();
 
   // An entry that is durable in the log. Entries come in the order of their sequence. `done` is
-  // called once readers see it, or if the learner has failed; kNotFound if the user to be forgotten
-  // is unknown.
+  // called once readers see it; with kNotFound if the user to be forgotten is unknown, with the
+  // reason if it is in quarantine, with kUnavailable if learning waits for the store: it is then
+  // learned later.
   struct Entry {
     std::uint64_t sequence = 0;
     LogRecord record;
@@ -108,6 +130,7 @@ class Learner {
   bool has_checkpoint() const { return has_checkpoint_.load(); }
   // Of changes before the start those that the checkpoint lists are counted.
   std::uint64_t ChangesSince(std::int64_t time_ms) const;
+  const Quarantine& quarantine() const { return quarantine_; }
   // What is wrong now; empty if nothing is.
   std::string last_error() const;
 
@@ -127,28 +150,71 @@ class Learner {
     StoreArchive people;
   };
 
-  Learner(store::Store& store, const EngineOptions& options, std::unique_ptr<Archives> archives,
-          Learned left, Learned right);
-  static Result<Learned> Load(const Archives& archives, const CheckpointRecord* checkpoint,
-                              const std::string& spec, std::size_t dim);
-  Status Replay();
-  void Run();
-  // Applies the entries to both copies and acknowledges them in between.
-  void Apply(std::vector<Entry> entries);
   struct Applied {
     std::optional<Change> change = {};  // that was detected
     bool known = true;                  // false: an unknown user was to be forgotten
   };
-  Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence);
+  // Both copies, made anew up to one place in the log.
+  struct Built {
+    std::optional<CheckpointRecord> checkpoint = {};
+    std::optional<Learned> left = {}, right = {};
+    std::vector<UserId> erased = {};
+    std::uint64_t entries = 0;                    // since the checkpoint
+    std::vector<std::int64_t> change_times = {};  // of changes that readers had not seen
+    std::map<std::uint64_t, Applied> fresh = {};  // submitted entries that they had not seen
+  };
+  // Why an entry could not be applied.
+  struct Failure {
+    enum class Kind { kEntry, kMemory, kStore } kind = Kind::kEntry;
+    std::uint64_t sequence = 0;
+    LogRecord record = {};
+    std::string reason = {};
+  };
+
+  Learner(store::Store& store, const EngineOptions& options, std::size_t dim,
+          std::unique_ptr<Archives> archives, Learned left, Learned right);
+  static Result<Learned> Load(const Archives& archives, const EngineOptions& options,
+                              const CheckpointRecord* checkpoint, std::size_t dim);
+  Result<std::optional<CheckpointRecord>> ReadCheckpoint() const;
+  void Run();
+  // Applies the entries to both copies and acknowledges them in between.
+  void Apply(std::vector<Entry> entries);
+  // The same for as many of them as possible; how many have been dealt with. 0: learning waits.
+  std::size_t ApplyTogether(std::span<const Entry> entries);
+  void Acknowledge(std::span<const Entry> entries, std::span<const Applied> applied);
+  static Status Outcome(const Entry& entry, const Applied& applied, const Quarantine& quarantine);
+  Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence,
+                  LearnMemo* memo) const;
+
+  // learner_recovery.cc:
+  static Failure Describe(std::exception_ptr error, std::uint64_t sequence, LogRecord record);
+  // After `failure`, if it is given: makes both copies anew up to the entry `last`, without those
+  // in quarantine, and shows them. Learning waits if that is not possible.
+  bool Recover(std::uint64_t last, std::optional<Failure> failure,
+               std::map<std::uint64_t, Applied>& fresh);
+  Status Rebuild(std::uint64_t last, std::map<std::uint64_t, Applied>& fresh);
+  Result<Built> Build(std::uint64_t last, bool with_memo, std::optional<Failure>& failure);
+  bool BuildEntry(Built& built, std::uint64_t sequence, std::string_view bytes, bool with_memo,
+                  std::optional<Failure>& failure);
+  void Install(Built built);
+  Status PutAside(const Failure& failure);
+  Status PutAside(QuarantinedEntry entry);
+  void Wait(const Status& status);
+  void TryAgain();
+
   void NoteChange(std::int64_t time_ms);
   bool CheckpointDue() const;
   Status MakeCheckpoint();
+  Status WriteCheckpoint();
   void SetError(const std::string& problem);
+  void Tell(LogLevel level, std::string_view cause, std::string message) const;
 
   store::Store& store_;
   EngineOptions options_;
   std::function<void(const std::vector<UserId>&)> on_erased_;
+  const std::size_t dim_;
   std::unique_ptr<Archives> archives_;
+  Quarantine quarantine_;
   LearnMemo memo_;  // what the first copy computes, for the second
   LeftRight<Learned> learned_;
 
@@ -157,7 +223,9 @@ class Learner {
   std::vector<UserId> left_in_log_;  // forgotten before, and the log could not be shortened since
   std::uint64_t entries_since_checkpoint_ = 0;
   double last_checkpoint_seconds_ = 0;
-  bool failed_ = false;    // an entry was applied in part; no other will be
+  std::uint64_t given_sequence_ = 0;  // the last entry that was submitted
+  bool waits_ = false;  // for the store: the hidden copy holds half an entry, no other is applied
+  double next_try_seconds_ = 0;
   bool log_left_ = false;  // log entries that the checkpoint contains could not be deleted
 
   std::atomic<std::uint64_t> applied_sequence_{0};

@@ -14,9 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "codband/engine/engine_testing.h"
-#include "codband/engine/fake_store.h"
-#include "codband/policy/registry.h"
+#include "codband/engine/learner_testing.h"
 
 namespace codband::engine {
 namespace {
@@ -24,109 +22,6 @@ namespace {
 using store::Table;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr std::size_t kLearnerDim = 2;
-constexpr const char* kPolicy = "codband";
-
-std::string UserName(std::size_t user) { return "user" + std::to_string(user); }
-
-std::string StateOf(const Policy& policy) {
-  ByteWriter out;
-  policy.SaveState(out);
-  return out.Take();
-}
-
-// A log, and what a policy that learns it by itself knows after each entry.
-struct Reference {
-  std::vector<LogRecord> log;
-  std::vector<std::string> states;  // states[n]: after n entries
-};
-
-Reference MakeReference(std::size_t entries, std::size_t users, bool keep_states = true) {
-  const std::vector<double> features = {1, 0, 0, 1};
-  const std::unique_ptr<Policy> policy = MakePolicy(kPolicy, {.dim = kLearnerDim}).value();
-  Reference reference;
-  if (keep_states) reference.states.push_back(StateOf(*policy));
-  for (std::size_t i = 0; i < entries; ++i) {
-    const std::string user = UserName(i % users);
-    const EventKey key{.seed = EngineOptions().seed, .event = i};
-    Decision decision =
-        policy->Choose(HashUser(user), {.features = features, .dim = kLearnerDim}, key);
-    decision.propensity = 0.5;  // a record must have one
-    const double reward = (decision.arm == i % users % 2) ? 1 : 0.25;
-    policy->Learn(decision, reward, key);
-    reference.log.push_back({.time_ms = static_cast<std::int64_t>(i),
-                             .user = user,
-                             .event = i,
-                             .reward = reward,
-                             .decision = decision});
-    if (keep_states) reference.states.push_back(StateOf(*policy));
-  }
-  if (!keep_states) reference.states.push_back(StateOf(*policy));
-  return reference;
-}
-
-class LearnerTest : public testing::Test {
- protected:
-  LearnerTest() {
-    options_.policy = kPolicy;
-    options_.now_ms = [] { return std::int64_t{0}; };
-    options_.checkpoint_interval_ms = 1'000'000'000;  // only when a test asks
-  }
-
-  Status TryOpen() {
-    learner_.reset();
-    auto learner = Learner::Open(store_, options_, kLearnerDim);
-    if (!learner.ok()) return learner.status();
-    learner_ = std::move(learner).value();
-    return {};
-  }
-  void Open() {
-    const Status status = TryOpen();
-    ASSERT_TRUE(status.ok()) << status.ToString();
-    learner_->Start();
-  }
-  // As if the process were killed and started again: memory is lost, no last checkpoint is made.
-  void Crash() {
-    FakeStore before;
-    store_.CopyTablesTo(before);
-    learner_.reset();
-    before.CopyTablesTo(store_);
-    Open();
-  }
-
-  void PutIntoLog(const LogRecord& record) {
-    store_.Put(Table::kLog, NumberKey(++last_sequence_), record.Encode());
-  }
-  // What the committer does: into the log, then to the learner. Returns what `done` is told.
-  Status Learn(const LogRecord& record) {
-    PutIntoLog(record);
-    return Wait<Status>([&](auto done) {
-      std::vector<Learner::Entry> entries;
-      entries.push_back({.sequence = last_sequence_, .record = record, .done = std::move(done)});
-      learner_->Submit(std::move(entries));
-    });
-  }
-  Status Forget(const std::string& user) {
-    return Learn({.kind = LogRecord::Kind::kForget, .user = user});
-  }
-
-  std::string State() const {
-    return learner_->Read([](const Learned& learned) { return StateOf(*learned.policy); });
-  }
-  std::uint64_t Observations(const std::string& user) const {
-    return learner_->Read([&](const Learned& learned) {
-      std::optional<Person> scratch;
-      const Person* person = learned.people.Peek(HashUser(user), scratch);
-      return person == nullptr ? std::uint64_t{0} : person->observations;
-    });
-  }
-
-  FakeStore store_;
-  EngineOptions options_;
-  std::uint64_t last_sequence_ = 0;
-  std::unique_ptr<Learner> learner_;
-};
 
 // Readers see one copy after the first entry, the other after the second, and so on.
 TEST_F(LearnerTest, BothCopiesLearnEveryEntryInOrder) {
@@ -221,22 +116,9 @@ TEST_F(LearnerTest, ACheckpointLeavesTheLogEntriesThatItDoesNotContain) {
   EXPECT_EQ(State(), reference.states[4]);
 }
 
-TEST_F(LearnerTest, ReplayRefusesAGapADamagedEntryAndAFailedScan) {
+TEST_F(LearnerTest, ReplayRefusesAFailedScanAndADamagedCheckpoint) {
   const Reference reference = MakeReference(5, 2);
   for (const LogRecord& record : reference.log) PutIntoLog(record);
-  FakeStore intact;
-  store_.CopyTablesTo(intact);
-  store::StoreBatch gap;
-  gap.Delete(Table::kLog, NumberKey(3));
-  ASSERT_TRUE(store_.Write(gap, true).ok());
-  EXPECT_EQ(TryOpen().message(), "log entry 3: is missing, a later one is there");
-
-  intact.CopyTablesTo(store_);
-  store_.Put(Table::kLog, NumberKey(2), "junk");
-  EXPECT_EQ(TryOpen().code(), StatusCode::kCorruption);
-  EXPECT_THAT(TryOpen().message(), HasSubstr("log entry 2: "));
-
-  intact.CopyTablesTo(store_);
   store_.Fail(FakeStore::Call::kScan, Table::kLog, 4);
   EXPECT_EQ(TryOpen().message(), FakeStore::kFault);
   store_.Fail(FakeStore::Call::kGet, Table::kCheckpoint);
@@ -244,6 +126,9 @@ TEST_F(LearnerTest, ReplayRefusesAGapADamagedEntryAndAFailedScan) {
   store_.Heal();
   EXPECT_TRUE(TryOpen().ok());
   EXPECT_EQ(learner_->applied_sequence(), 5U);
+  store_.Put(Table::kCheckpoint, std::string(CheckpointRecord::kKey), "junk");
+  EXPECT_EQ(TryOpen().code(), StatusCode::kCorruption);
+  EXPECT_THAT(TryOpen().message(), HasSubstr("the checkpoint cannot be read: "));
 }
 
 TEST_F(LearnerTest, ACheckpointHoldsEveryUserWhoChanged) {
@@ -361,8 +246,8 @@ TEST_F(LearnerTest, UsersWhoLeftTheMemoryComeBackAsTheyWere) {
   EXPECT_EQ(store_.content(Table::kUsers), users);
 }
 
-// Half an entry applied is worse than none: learning stops, and the log has what is missing.
-TEST_F(LearnerTest, LearningStopsWhenAUserCannotBeReadAndGoesOnAfterARestart) {
+// That is not the entry's fault: it is learned once the store can be read again.
+TEST_F(LearnerTest, LearningWaitsWhileAUserCannotBeReadAndGoesOnByItself) {
   const Reference reference = MakeReference(20, 4);
   Open();
   for (std::size_t i = 0; i < 10; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
@@ -371,15 +256,16 @@ TEST_F(LearnerTest, LearningStopsWhenAUserCannotBeReadAndGoesOnAfterARestart) {
   store_.Fail(FakeStore::Call::kGet, Table::kUsers);
   const Status failed = Learn(reference.log[10]);
   EXPECT_EQ(failed.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(failed.message(), HasSubstr("learning stopped at log entry 11: "));
+  EXPECT_THAT(failed.message(), HasSubstr("learning waits at log entry 11: the disk is broken"));
   EXPECT_EQ(learner_->last_error(), failed.message());
-  store_.Heal();
   EXPECT_EQ(Learn(reference.log[11]).code(), StatusCode::kUnavailable);
   EXPECT_EQ(learner_->applied_sequence(), 10U);
   EXPECT_EQ(learner_->Checkpoint().code(), StatusCode::kUnavailable);
   EXPECT_EQ(learner_->checkpoint_sequence(), 10U);
-  Crash();
+  store_.Heal();
+  Await([&] { return learner_->last_error().empty(); });
   EXPECT_EQ(learner_->applied_sequence(), 12U);
+  EXPECT_EQ(learner_->quarantine().entries(), 0U);
   for (std::size_t i = 12; i < 20; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
   EXPECT_EQ(State(), reference.states[20]);
 }

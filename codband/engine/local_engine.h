@@ -50,6 +50,7 @@ class LocalEngine final : public Engine {
   std::vector<ModelReport> Models(std::size_t top) override;
   Result<ModelReport> GetModel(ModelId id, std::size_t top) override;
   std::vector<Change> RecentChanges(std::size_t most) override;
+  std::vector<QuarantinedEntry> Quarantined() override { return learner_->quarantine().List(); }
   EngineStats Stats() override;
   std::size_t dim() const override { return dim_; }
   Status Checkpoint() override;

@@ -206,6 +206,35 @@ Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
   });
 }
 
+std::string QuarantineKey(std::uint64_t first) { return "quarantine/" + NumberKey(first); }
+
+std::string EncodeQuarantined(const QuarantinedEntry& entry) {
+  ByteWriter out;
+  out.U64(entry.first);
+  out.U64(entry.last);
+  SaveTime(out, entry.time_ms);
+  out.String(entry.reason);
+  out.U8(entry.forgets ? 1 : 0);
+  out.String(entry.user);
+  out.U64(entry.event);
+  out.Double(entry.reward);
+  return out.Take();
+}
+
+Result<QuarantinedEntry> DecodeQuarantined(std::string_view bytes) {
+  return DecodeWith<QuarantinedEntry>(bytes, [](ByteReader& in, QuarantinedEntry& entry) {
+    entry.first = in.U64("first log entry");
+    entry.last = in.U64("last log entry");
+    if (entry.last < entry.first) in.Fail("last log entry", "comes before the first");
+    entry.time_ms = LoadTime(in, "time");
+    entry.reason = in.String("reason");
+    entry.forgets = in.U8("whether it forgets") != 0;
+    entry.user = in.String("user");
+    entry.event = in.U64("event");
+    entry.reward = in.Double("reward");
+  });
+}
+
 void Person::AddMove(const Move& move) {
   if (moves.size() == kMostChanges) moves.erase(moves.begin());
   moves.push_back(move);

@@ -99,6 +99,11 @@ struct LogRecord {
   static Result<LogRecord> Decode(std::string_view bytes);
 };
 
+// A log entry in quarantine (engine/quarantine.h). The key has its first sequence number.
+std::string QuarantineKey(std::uint64_t first);
+std::string EncodeQuarantined(const QuarantinedEntry& entry);
+Result<QuarantinedEntry> DecodeQuarantined(std::string_view bytes);
+
 // A user's name and history, beside the policy's record of them.
 struct Person {
   static constexpr std::size_t kMostChanges = 64;  // newest

@@ -173,6 +173,7 @@ class FakeEngine final : public engine::Engine {
     changes.resize(std::min(most, changes.size()));
     return changes;
   }
+  std::vector<engine::QuarantinedEntry> Quarantined() override { return {}; }
   engine::EngineStats Stats() override {
     const std::lock_guard lock(mutex_);
     engine::EngineStats stats;

@@ -104,10 +104,12 @@ Result<std::string> LookAtTable(const store::Store& store, const TableName& name
   return fmt::format("{} {} ({})", Count(entries), name.what, Size(bytes));
 }
 
-Result<std::string> LookAtModels(const std::filesystem::path& data) {
+Result<std::string> LookAtModels(const std::filesystem::path& data,
+                                 std::vector<engine::QuarantinedEntry>& quarantined) {
   try {
     auto engine = OpenDataForReading(data);
     if (!engine.ok()) return engine.status();
+    quarantined = engine.value()->Quarantined();
     CODBAND_RETURN_IF_ERROR(engine.value()->Check());
     const engine::EngineStats stats = engine.value()->Stats();
     return fmt::format("{} models add up to their {} users", Count(stats.models),
@@ -115,6 +117,34 @@ Result<std::string> LookAtModels(const std::filesystem::path& data) {
   } catch (const std::exception& error) {
     // What was read back broke an invariant: the data is not sound.
     return Status::Corruption(error.what());
+  }
+}
+
+// One finding for each entry, the newest last. They are left out of what was learned, and the rest
+// is sound without them.
+constexpr std::size_t kMostListed = 50;
+
+std::string Describe(const engine::QuarantinedEntry& entry) {
+  std::string text = entry.first == entry.last
+                         ? fmt::format("log entry {}", entry.first)
+                         : fmt::format("log entries {} to {}", entry.first, entry.last);
+  if (!entry.user.empty() && entry.forgets) {
+    text += fmt::format(", to forget user '{}'", entry.user);
+  } else if (!entry.user.empty()) {
+    text += fmt::format(", reward {} of user '{}'", entry.reward, entry.user);
+  }
+  return fmt::format("{}, since {}: {}", text, Time(entry.time_ms), entry.reason);
+}
+
+void ListQuarantine(const std::vector<engine::QuarantinedEntry>& entries,
+                    std::vector<Finding>& findings) {
+  const std::size_t hidden = entries.size() - std::min(entries.size(), kMostListed);
+  if (entries.empty()) findings.push_back({.part = "quarantine", .text = "empty"});
+  if (hidden > 0) {
+    findings.push_back({.part = "quarantine", .text = fmt::format("{} earlier ones", hidden)});
+  }
+  for (std::size_t i = hidden; i < entries.size(); ++i) {
+    findings.push_back({.part = "quarantine", .text = Describe(entries[i])});
   }
 }
 
@@ -152,7 +182,9 @@ Result<std::vector<Finding>> ExamineData(const std::filesystem::path& data) {
   for (const TableName& name : kTables) {
     findings.push_back(Look(name.part, LookAtTable(tables, name)));
   }
-  findings.push_back(Look("models", LookAtModels(data)));
+  std::vector<engine::QuarantinedEntry> quarantined;
+  findings.push_back(Look("models", LookAtModels(data, quarantined)));
+  ListQuarantine(quarantined, findings);
   return findings;
 }
 

@@ -52,6 +52,26 @@ TEST_F(FindingsTest, ASoundDirectoryIsDescribed) {
             std::string::npos);
 }
 
+// They are left out; what was learned is sound without them.
+TEST_F(FindingsTest, LogEntriesInQuarantineAreListed) {
+  { Learn(*Open(), 3); }
+  EXPECT_EQ(Part(ExamineData(data()).value(), "quarantine").text, "empty");
+  {
+    const auto store = store::OpenRocksDbStore(data()).value();
+    store::StoreBatch batch;
+    batch.Put(store::Table::kLog, engine::NumberKey(4), "junk");
+    ASSERT_TRUE(store->Write(batch, true).ok());
+  }
+  const auto before = ExamineData(data());
+  EXPECT_NE(Part(before.value(), "quarantine").text.find("log entry 4, since "), std::string::npos)
+      << Part(before.value(), "quarantine").text;
+  { Learn(*Open(), 0); }  // the start succeeds and remembers it
+  const auto after = ExamineData(data());
+  EXPECT_NE(Part(after.value(), "quarantine").text.find(": cannot be read: "), std::string::npos)
+      << Part(after.value(), "quarantine").text;
+  EXPECT_TRUE(CheckSound(data(), after.value()).ok());
+}
+
 TEST_F(FindingsTest, NoDataIsNotFound) {
   EXPECT_EQ(ExamineData(data()).status().code(), StatusCode::kNotFound);
 }

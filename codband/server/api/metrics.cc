@@ -123,6 +123,9 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
               "Decisions whose wait ended without a reward, defaulted ones included.",
               ToDouble(stats.expired));
   out.Counter("codband_learned_total", "Rewards learned from.", ToDouble(stats.learned));
+  out.Gauge("codband_quarantined_entries",
+            "Log entries that cannot be learned and are left out; 'codband doctor' lists them.",
+            ToDouble(stats.quarantined));
   out.Counter("codband_changes_total", "Changes detected.", ToDouble(stats.changes));
   out.Gauge("codband_changes_last_hour", "Changes detected in the last hour.",
             ToDouble(stats.changes_last_hour));

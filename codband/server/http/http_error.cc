@@ -15,7 +15,7 @@ struct Row {
   int retry_after_s;
 };
 
-constexpr std::array<Row, 7> kTable = {{
+constexpr std::array<Row, 9> kTable = {{
     {StatusCode::kInvalidArgument, 400, "BadArgument", 0},
     {StatusCode::kNotFound, 404, "NotFound", 0},
     {StatusCode::kCorruption, 500, "Corruption", 0},
@@ -23,6 +23,8 @@ constexpr std::array<Row, 7> kTable = {{
     {StatusCode::kUnavailable, 503, "Unavailable", 1},
     {StatusCode::kCheckFailed, 409, "CheckFailed", 0},
     {StatusCode::kConflict, 409, "Conflict", 0},
+    {StatusCode::kGone, 410, "Late", 0},
+    {StatusCode::kRejected, 422, "NotLearned", 0},
 }};
 
 bool SaysNoSpace(std::string_view message) {
@@ -30,6 +32,11 @@ bool SaysNoSpace(std::string_view message) {
   const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
   return std::search(message.begin(), message.end(), kWords.begin(), kWords.end(), same) !=
          message.end();
+}
+
+bool NamesField(StatusCode code) {
+  return code == StatusCode::kInvalidArgument || code == StatusCode::kConflict ||
+         code == StatusCode::kGone || code == StatusCode::kRejected;
 }
 
 }  // namespace
@@ -42,7 +49,7 @@ HttpError ToHttpError(const Status& status) {
                   .code = row->code,
                   .message = status.message(),
                   .retry_after_s = row->retry_after_s};
-  if (status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kConflict) {
+  if (NamesField(status.code())) {
     const std::size_t colon = error.message.find(": ");
     if (colon != std::string::npos && error.message.find(' ') > colon) {
       error.field = error.message.substr(0, colon);
@@ -103,6 +110,8 @@ std::string_view ReasonPhrase(int status) {
       return "Expectation Failed";
     case 421:
       return "Misdirected Request";
+    case 422:
+      return "Unprocessable Entity";
     case 429:
       return "Too Many Requests";
     case 431:

@@ -18,7 +18,8 @@ struct HttpError {
 };
 
 // The one table from status codes to HTTP. The field is what comes before the first ": " in a
-// message of kInvalidArgument or kConflict, if that is one word. Precondition: not ok.
+// message of kInvalidArgument, kConflict, kGone or kRejected, if that is one word. Precondition:
+// not ok.
 HttpError ToHttpError(const Status& status);
 
 // Of an exception that reached the top of a request: 503 if there was no memory, else 500.
