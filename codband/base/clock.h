@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace codband {
 
@@ -10,6 +11,13 @@ double ThreadCpuSeconds();
 
 // Seconds of a monotonic clock.
 double WallSeconds();
+
+// Milliseconds since this machine was started, those in which it was suspended included. Nobody can
+// set this clock.
+std::int64_t BootMillis();
+
+// Names the time since this machine was started; another one after each start. Empty if unknown.
+std::string BootId();
 
 // Milliseconds since 1970 by the system clock, which can be adjusted.
 std::int64_t UnixMillis();

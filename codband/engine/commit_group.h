@@ -18,7 +18,8 @@ namespace codband::engine {
 // is dropped, and nothing has changed. Used by the committer's thread alone.
 struct CommitGroup {
   std::uint64_t sequence = 0;  // of the last log entry, in the store or in this group
-  std::int64_t now_ms = 0;
+  std::int64_t now_ms = 0;     // by the wait clock
+  std::int64_t wall_ms = 0;    // by the wall clock, for people
   store::StoreBatch batch = {};
 
   // Once it is durable:
@@ -35,7 +36,7 @@ struct CommitGroup {
     std::vector<UserId> unmarked = {};  // forgotten so long ago that no decision of theirs is left
     Deadline deadline = {};             // of the decisions that wait from now on
     std::string after_expired = {};     // the first key after the deadlines that have been handled
-    std::int64_t waiting_change = 0;
+    std::vector<std::pair<UserId, int>> waiting_changes = {};  // how many more wait, by user
     std::uint64_t expired = 0;
   };
   Pending pending = {};

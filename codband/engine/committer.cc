@@ -16,6 +16,9 @@ constexpr std::size_t kMostInGroup = 1024;
 // Waits that end in one group, if so many are over; or twice the number of its commands, if that is
 // more, so that waits end faster than they begin.
 constexpr std::size_t kExpiredAtOnce = 100;
+// The clock is saved with a group at most so often, and by itself if nothing else is written.
+constexpr std::int64_t kClockMs = 1000;
+constexpr std::int64_t kIdleClockMs = 60'000;
 
 // Whatever becomes of the group.
 template <typename T>
@@ -28,10 +31,12 @@ Status Busy(std::string_view why) { return Status(StatusCode::kUnavailable, std:
 }  // namespace
 
 Committer::Committer(store::Store& store, LeftRight<Catalogue>& catalogue,
-                     const EngineOptions& options, std::uint64_t last_sequence, Sinks sinks)
+                     const EngineOptions& options, const WaitClock& clock,
+                     std::uint64_t last_sequence, Sinks sinks)
     : store_(store),
       catalogue_(catalogue),
       options_(options),
+      clock_(clock),
       sinks_(std::move(sinks)),
       decisions_(store, options.reward_wait_ms),
       committed_sequence_(last_sequence) {}
@@ -42,8 +47,10 @@ Result<std::unique_ptr<Committer>> Committer::Open(store::Store& store,
                                                    LeftRight<Catalogue>& catalogue,
                                                    const EngineOptions& options,
                                                    std::uint64_t last_sequence, Sinks sinks) {
+  const auto clock = WaitClock::Open(store, options);
+  if (!clock.ok()) return clock.status();
   std::unique_ptr<Committer> committer(
-      new Committer(store, catalogue, options, last_sequence, std::move(sinks)));
+      new Committer(store, catalogue, options, clock.value(), last_sequence, std::move(sinks)));
   CODBAND_RETURN_IF_ERROR(committer->decisions_.Load());
   committer->counters_.pending = committer->decisions_.waiting();
   return committer;
@@ -83,6 +90,10 @@ void Committer::Submit(Command command) {
   }
 }
 
+Result<PendingDecision> Committer::Look(const std::string& event_id) const {
+  return decisions_.Read(event_id);
+}
+
 std::size_t Committer::queue_length() const {
   const std::lock_guard lock(mutex_);
   return queue_.size();
@@ -110,7 +121,8 @@ void Committer::Run() {
     const double now = WallSeconds();
     const bool look = more_due || now - last_expiry_seconds_ >= expiry_seconds;
     if (commands.empty() && !look) continue;
-    CommitGroup group{.sequence = committed_sequence_, .now_ms = options_.now_ms()};
+    CommitGroup group{
+        .sequence = committed_sequence_, .now_ms = clock_.now_ms(), .wall_ms = options_.now_ms()};
     for (Command& command : commands) {
       std::visit([&](auto& each) { Process(each, group); }, command);
     }
@@ -121,6 +133,11 @@ void Committer::Run() {
     if (!written.ok()) more_due = false;
     if (look && !more_due) last_expiry_seconds_ = now;
   }
+  if (decisions_.waiting() == 0) return;
+  // If it fails, the time since it was saved last is counted by the next process.
+  store::StoreBatch batch;
+  batch.Put(store::Table::kMeta, std::string(ClockRecord::kKey), clock_.Record().Encode());
+  static_cast<void>(store_.Write(batch, options_.sync));
 }
 
 // Precondition: the mutex is held.
@@ -133,8 +150,18 @@ std::vector<Committer::Command> Committer::TakeCommands() {
   return commands;
 }
 
+void Committer::SaveClock(CommitGroup& group) {
+  const std::int64_t since_ms = group.now_ms - clock_saved_ms_;
+  const bool idle = group.batch.empty();
+  const std::int64_t most_ms =
+      idle ? std::max(kIdleClockMs, options_.reward_wait_ms / 10) : kClockMs;
+  if (since_ms < most_ms || (idle && decisions_.waiting() == 0)) return;
+  group.batch.Put(store::Table::kMeta, std::string(ClockRecord::kKey), clock_.Record().Encode());
+}
+
 Status Committer::Commit(CommitGroup& group) {
   decisions_.Seal(group);
+  SaveClock(group);
   if (!group.batch.empty()) {
     const Status status = store_.Write(group.batch, options_.sync);
     {
@@ -142,6 +169,7 @@ Status Committer::Commit(CommitGroup& group) {
       write_error_ = status.message();
     }
     CODBAND_RETURN_IF_ERROR(status);
+    if (group.now_ms - clock_saved_ms_ >= kClockMs) clock_saved_ms_ = group.now_ms;
   }
   committed_sequence_ = group.sequence;
   decisions_.Committed(group);
@@ -165,23 +193,30 @@ void Committer::Acknowledge(CommitGroup& group, const Status& status) {
 }
 
 void Committer::Process(RankCommand& command, CommitGroup& group) {
-  if (!command.known_id) {
+  if (decisions_.WasForgotten(command.user, command.made_ms, group)) {
+    return Refuse(command.done, Busy("the user was forgotten meanwhile; try again"), group);
+  }
+  if (command.fingerprint == 0) {
     group.after.push_back(std::move(command.done));
-    return decisions_.Add(std::move(command.event_id), std::move(command.pending),
+    return decisions_.Add(std::move(command.event_id), command.user, std::move(command.pending),
                           command.deadline_ms, group);
   }
   const auto known = decisions_.Find(command.event_id, group);
-  if (!known.ok() && known.status().code() != StatusCode::kNotFound) {
-    // It may have its reward: replaced, it could get a second one.
-    group.after.push_back(
-        [done = std::move(command.done), status = known.status()](const Status&) { done(status); });
-    return;
+  if (known.status().code() == StatusCode::kNotFound) {
+    group.after.push_back(std::move(command.done));
+    return decisions_.AddNamed(command.event_id, command.user, std::move(command.pending),
+                               command.deadline_ms, group);
+  }
+  // One that cannot be read may have its reward: replaced, it could get a second one.
+  if (!known.ok()) return Refuse(command.done, known.status(), group);
+  // Somebody else was faster: only now, or it would have been seen before.
+  const PendingDecision& first = known.value();
+  const Status fits = PendingDecisions::CheckRepeat(command.event_id, first, command.fingerprint);
+  if (!fits.ok()) return Refuse(command.done, fits, group);
+  if (first.action != command.action) {
+    return Refuse(command.done, Busy("the same request is being answered; try again"), group);
   }
   group.after.push_back(std::move(command.done));
-  // A decision that has its outcome keeps it; one that waits is replaced by what was shown last.
-  if (known.ok() && !known.value().waits()) return;
-  decisions_.AddOrReplace(std::move(command.event_id), std::move(command.pending),
-                          command.deadline_ms, known.ok(), group);
 }
 
 void Committer::Process(RewardCommand& command, CommitGroup& group) {
@@ -231,7 +266,7 @@ void Committer::Conclude(const std::string& event_id, const PendingDecision& pen
                          bool defaulted, Engine::Done<Status> done, CommitGroup& group) const {
   if (pending.learn) {
     group.Log({.kind = LogRecord::Kind::kLearn,
-               .time_ms = group.now_ms,
+               .time_ms = group.wall_ms,
                .user = pending.user,
                .event = HashEvent(event_id),
                .reward = reward,
@@ -252,19 +287,21 @@ void Committer::Conclude(const std::string& event_id, const PendingDecision& pen
 }
 
 void Committer::Process(ActivateCommand& command, CommitGroup& group) {
+  using State = PendingDecision::State;
   const auto found = decisions_.Find(command.event_id, group);
-  Status status = found.status();
-  if (found.ok() && (found.value().state == PendingDecision::State::kExpired ||
-                     decisions_.IsForgotten(found.value(), group))) {
-    status = Status::NotFound(
-        fmt::format("eventId: the decision '{}' no longer waits for a reward", command.event_id));
+  if (!found.ok()) return Refuse(command.done, found.status(), group);
+  const PendingDecision& pending = found.value();
+  if (decisions_.IsForgotten(pending, group)) {
+    return Refuse(command.done, NoSuchEvent(command.event_id), group);
   }
-  if (status.ok() && found.value().state == PendingDecision::State::kDeferred) {
-    decisions_.Activate(command.event_id, found.value(), group);
+  if (pending.state == State::kExpired || (pending.waits() && pending.deadline_ms < group.now_ms)) {
+    const Status late(
+        StatusCode::kGone,
+        fmt::format("eventId: '{}' has waited for its reward until it was over", command.event_id));
+    return Refuse(command.done, late, group);
   }
-  group.after.push_back([done = std::move(command.done), status](const Status& written) {
-    done(written.ok() ? status : written);
-  });
+  if (pending.state == State::kDeferred) decisions_.Activate(command.event_id, pending, group);
+  group.after.push_back(std::move(command.done));
 }
 
 void Committer::Process(PutItemsCommand& command, CommitGroup& group) {
@@ -290,13 +327,21 @@ void Committer::Process(DeleteItemCommand& command, CommitGroup& group) {
 }
 
 void Committer::Process(ForgetCommand& command, CommitGroup& group) {
-  decisions_.MarkForgotten(HashUser(command.user), group);
+  const auto cancelled = decisions_.Forget(HashUser(command.user), group);
+  if (!cancelled.ok()) return Refuse(command.done, cancelled.status(), group);
   group.batch.Put(store::Table::kMeta, Eraser::Key(HashUser(command.user)), "");
+  Engine::Done<Status> done = std::move(command.done);
+  if (cancelled.value() > 0) {
+    // Something of them is gone, even if nothing was learned from them.
+    done = [done = std::move(done)](const Status& status) {
+      done(status.code() == StatusCode::kNotFound ? Status() : status);
+    };
+  }
   group.Log({.kind = LogRecord::Kind::kForget,
-             .time_ms = group.now_ms,
+             .time_ms = group.wall_ms,
              .user = std::move(command.user),
              .decision = {}},
-            std::move(command.done));
+            std::move(done));
 }
 
 void Committer::Process(EraseCommand& command, CommitGroup& group) {

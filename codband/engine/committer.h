@@ -18,6 +18,7 @@
 #include "codband/engine/learner.h"
 #include "codband/engine/left_right.h"
 #include "codband/engine/pending_decisions.h"
+#include "codband/engine/wait_clock.h"
 #include "codband/store/store.h"
 
 namespace codband::engine {
@@ -36,11 +37,15 @@ namespace codband::engine {
 // If the write fails every command of the group is answered with the reason.
 class Committer {
  public:
-  // A decision that was made. `known_id`: the caller named the event, so it may exist already.
+  // A decision that was made, with some of its fields. `fingerprint`: not 0 if the caller named the
+  // event, so that it may exist already.
   struct RankCommand {
     std::string event_id;
-    bool known_id = false;
+    UserId user = 0;
+    std::int64_t made_ms = 0;
     std::int64_t deadline_ms = 0;
+    std::uint64_t fingerprint = 0;
+    std::string action = {};
     std::string pending;  // a PendingDecision, encoded
     Engine::Done<Status> done;
   };
@@ -89,7 +94,7 @@ class Committer {
   };
 
   // Reads the pending decisions from the store. `last_sequence` is that of the last log entry.
-  // What is passed by reference outlives it. `options.now_ms` is set.
+  // What is passed by reference outlives it. The clocks of the options are set.
   static Result<std::unique_ptr<Committer>> Open(store::Store& store,
                                                  LeftRight<Catalogue>& catalogue,
                                                  const EngineOptions& options,
@@ -103,6 +108,10 @@ class Committer {
   // Calls the command's `done` later, or at once with kUnavailable if the queue is full.
   void Submit(Command command);
 
+  // The decision of an event as it is on disk; kNotFound if there is none. From any thread.
+  Result<PendingDecision> Look(const std::string& event_id) const;
+  const WaitClock& clock() const { return clock_; }
+
   const Counters& counters() const { return counters_; }
   std::size_t queue_length() const;
   std::uint64_t committed_sequence() const { return committed_sequence_.load(); }
@@ -111,7 +120,7 @@ class Committer {
 
  private:
   Committer(store::Store& store, LeftRight<Catalogue>& catalogue, const EngineOptions& options,
-            std::uint64_t last_sequence, Sinks sinks);
+            const WaitClock& clock, std::uint64_t last_sequence, Sinks sinks);
   void Run();
   std::vector<Command> TakeCommands();
 
@@ -127,6 +136,8 @@ class Committer {
                 bool defaulted, Engine::Done<Status> done, CommitGroup& group) const;
   // Ends the waits that are over, about `most` of them. Returns whether there are more.
   bool Expire(std::size_t most, CommitGroup& group);
+  // Adds where the wait clock stands, if it has not been saved lately.
+  void SaveClock(CommitGroup& group);
   // Writes the group. On success everybody is told; on failure nothing has changed.
   Status Commit(CommitGroup& group);
   void Acknowledge(CommitGroup& group, const Status& status);
@@ -134,11 +145,13 @@ class Committer {
   store::Store& store_;
   LeftRight<Catalogue>& catalogue_;
   const EngineOptions options_;
+  const WaitClock clock_;
   const Sinks sinks_;
 
   // Of the committer's thread.
   PendingDecisions decisions_;
   double last_expiry_seconds_ = 0;
+  std::int64_t clock_saved_ms_ = 0;
 
   Counters counters_;
   std::atomic<std::uint64_t> committed_sequence_;

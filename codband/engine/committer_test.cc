@@ -51,6 +51,8 @@ class CommitterBox {
     options_.reward_wait_ms = kWaitMs;
     options_.default_reward = 0.5;
     options_.now_ms = [this] { return now_ms_.load(); };
+    options_.steady_ms = options_.now_ms;
+    options_.boot_id = "test";
     store_.on_written = [this] { journal_.Add("written"); };
   }
   ~CommitterBox() { committer_.reset(); }  // before what it uses
@@ -85,7 +87,12 @@ class CommitterBox {
   }
 
   PendingDecision Pending(const std::string& user) const {
-    PendingDecision pending{.time_ms = now_ms_, .deadline_ms = now_ms_ + kWaitMs, .user = user};
+    PendingDecision pending{.time_ms = now_ms_,
+                            .deadline_ms = now_ms_ + kWaitMs,
+                            .user = user,
+                            .made_ms = now_ms_,
+                            .fingerprint = HashUser(user),
+                            .action = "x"};
     pending.decision.user = HashUser(user);
     pending.decision.features = {1, 2};
     pending.decision.propensity = 1;  // a record must have one
@@ -94,8 +101,11 @@ class CommitterBox {
   void SubmitRank(const std::string& event, const PendingDecision& pending,
                   Engine::Done<Status> done, bool known_id = true) {
     committer_->Submit(Committer::RankCommand{.event_id = event,
-                                              .known_id = known_id,
+                                              .user = HashUser(pending.user),
+                                              .made_ms = pending.made_ms,
                                               .deadline_ms = pending.deadline_ms,
+                                              .fingerprint = known_id ? pending.fingerprint : 0,
+                                              .action = pending.action,
                                               .pending = pending.Encode(),
                                               .done = std::move(done)});
   }
@@ -412,7 +422,7 @@ TEST_F(CommitterTest, UserZeroIsAUserLikeAnyOther) {
                        std::int64_t time_ms) {
     PendingDecision pending = box_.Pending("nemo");
     pending.state = state;
-    pending.time_ms = time_ms;
+    pending.time_ms = pending.made_ms = time_ms;
     pending.decision.user = 0;
     box_.store().Put(Table::kPending, event, pending.Encode());
   };
@@ -450,9 +460,10 @@ TEST_F(CommitterTest, ForgettingCountsForWhatFollowsInItsGroup) {
   Await([&] { return box_.store().content(Table::kPending).empty(); });
   EXPECT_EQ(box_.learned().size(), 1U);
   // The mark is needed no longer than a decision can wait.
+  const std::string key = NumberKey(HashUser("ann"));
+  EXPECT_EQ(box_.store().content(Table::kMeta).count("forgotten/" + key), 1U);
   box_.Advance(1);
-  // One of those who are to be erased from the files is left.
-  Await([&] { return box_.store().content(Table::kMeta).size() == 1; });
+  Await([&] { return box_.store().content(Table::kMeta).count("forgotten/" + key) == 0; });
 }
 
 TEST_F(CommitterTest, GoesOnAfterARestartWhereItWas) {

@@ -156,6 +156,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(
     std::function<void(const FinishedDecision&)> on_finished) {
   EngineOptions options = given;
   if (!options.now_ms) options.now_ms = UnixMillis;
+  if (!options.steady_ms) {
+    options.steady_ms = BootMillis;
+    options.boot_id = BootId();
+  }
   if (!options.event_id_seed) {
     std::random_device entropy;
     options.event_id_seed = std::uint64_t{entropy()} << 32 | entropy();

@@ -42,6 +42,10 @@ struct EngineOptions {
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
   bool read_only = false;          // ranks and changes are refused
   std::function<std::int64_t()> now_ms = {};  // the time; the system's if not given
+  // Milliseconds of a clock that nobody can set, and the name of the time since it was 0: waits are
+  // measured by it (engine/wait_clock.h). BootMillis and BootId if not given.
+  std::function<std::int64_t()> steady_ms = {};
+  std::string boot_id = {};
   // Of the event ids that the engine makes up. Two engines with the same seed make the same ids at
   // the same time; drawn from the system's entropy if not given.
   std::optional<std::uint64_t> event_id_seed = {};
@@ -59,7 +63,9 @@ struct Candidate {
 };
 
 struct RankRequest {
-  std::string event_id = {};  // made up if empty; seeds the draw
+  // Made up if empty; seeds the draw. The same request with the same id gives the same decision; an
+  // id that another request has used, or that has its outcome, is refused (kConflict).
+  std::string event_id = {};
   std::string user;
   std::vector<Candidate> candidates = {};  // empty: the whole catalogue
   std::vector<std::string> excluded = {};

@@ -168,6 +168,8 @@ std::unique_ptr<Engine> OpenCopy(const EngineBox& box, const std::filesystem::pa
   auto store = store::OpenRocksDbStore(directory);
   EXPECT_TRUE(store.ok()) << store.status().ToString();
   options.now_ms = [now_ms = box.now_ms()] { return now_ms; };
+  options.steady_ms = options.now_ms;
+  options.boot_id = "copy";
   auto engine = Engine::Open(std::move(store).value(), options);
   EXPECT_TRUE(engine.ok()) << engine.status().ToString();
   return std::move(engine).value();

@@ -83,6 +83,8 @@ class EngineBox {
     if (options_.dim == 0) options_.dim = 3;
     options_.sync = false;
     options_.now_ms = [this] { return now_ms_.load(); };
+    options_.steady_ms = [this] { return steady_ms_.load(); };
+    options_.boot_id = "first";
     Open();
   }
 
@@ -90,7 +92,18 @@ class EngineBox {
   Engine* operator->() { return engine_.get(); }
   EngineOptions& options() { return options_; }
   const std::filesystem::path& directory() const { return directory_.path(); }
-  void Advance(std::int64_t ms) { now_ms_ += ms; }
+  void Advance(std::int64_t ms) {
+    now_ms_ += ms;
+    steady_ms_ += ms;
+  }
+  // Somebody sets the wall clock.
+  void SetWallClock(std::int64_t by_ms) { now_ms_ += by_ms; }
+  // The machine is started again; the engine is closed.
+  void Reboot(std::int64_t down_ms) {
+    now_ms_ += down_ms;
+    steady_ms_ = 7;
+    options_.boot_id += "'";
+  }
   std::int64_t now_ms() const { return now_ms_; }
 
   Status TryOpen() {
@@ -145,6 +158,7 @@ class EngineBox {
  private:
   TempDirectory directory_;
   std::atomic<std::int64_t> now_ms_{1'000'000};
+  std::atomic<std::int64_t> steady_ms_{500};
   EngineOptions options_;
   std::mutex mutex_;
   std::vector<FinishedDecision> finished_;

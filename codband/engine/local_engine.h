@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -68,6 +69,12 @@ class LocalEngine final : public Engine {
   Status OfferCandidates(const std::vector<Candidate>& candidates,
                          const std::unordered_set<std::string_view>& excluded,
                          const Catalogue& catalogue, Offer& offer) const;
+  // The decision that the same request got before, if any; kConflict if its event is another one.
+  Result<std::optional<PendingDecision>> FindEarlier(const std::string& event_id,
+                                                     std::uint64_t fingerprint) const;
+  Status TakeEarlier(const PendingDecision& earlier, RankWorkspace& workspace) const;
+  Status RankOffer(const RankRequest& request, const PendingDecision* earlier,
+                   const Learned& learned, RankWorkspace& workspace) const;
   void MakeReply(const RankRequest& request, RankWorkspace& workspace) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
                       const Learned& learned) const;

@@ -16,16 +16,20 @@ constexpr std::size_t kMostUnreadable = 100;
 
 std::string ForgottenKey(UserId user) { return std::string(kForgottenPrefix) + NumberKey(user); }
 
+}  // namespace
+
 Status NoSuchEvent(const std::string& event_id) {
   return Status::NotFound(fmt::format("eventId: there is no pending decision '{}'", event_id));
 }
 
-}  // namespace
-
 Status PendingDecisions::Load() {
   CODBAND_RETURN_IF_ERROR(LoadForgotten());
   CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kPending, {}, {}, [&](auto, auto value) {
-    if (PendingDecision::Waits(value)) ++waiting_;
+    if (const auto user = PendingDecision::WaitingUser(value)) {
+      CountWaiting(*user, 1);
+    } else if (PendingDecision::Waits(value)) {
+      ++waiting_;  // it is damaged
+    }
     return true;
   }));
   Status damaged;
@@ -65,6 +69,10 @@ Result<PendingDecision> PendingDecisions::Find(const std::string& event_id,
     if (!changed->second) return NoSuchEvent(event_id);
     return PendingDecision::Decode(*changed->second);
   }
+  return Read(event_id);
+}
+
+Result<PendingDecision> PendingDecisions::Read(const std::string& event_id) const {
   std::string bytes;
   const Status status = store_.Get(store::Table::kPending, event_id, bytes);
   if (status.code() == StatusCode::kNotFound) return NoSuchEvent(event_id);
@@ -76,18 +84,42 @@ Result<PendingDecision> PendingDecisions::Find(const std::string& event_id,
 
 bool PendingDecisions::IsForgotten(const PendingDecision& pending, const CommitGroup& group) const {
   const std::optional<UserId> user = pending.user_id();
-  if (!user) return false;
+  return user && WasForgotten(*user, pending.made_ms, group);
+}
+
+bool PendingDecisions::WasForgotten(UserId user, std::int64_t time_ms,
+                                    const CommitGroup& group) const {
   for (const auto* forgotten : {&forgotten_, &group.pending.forgotten}) {
-    const auto found = forgotten->find(*user);
-    if (found != forgotten->end() && pending.time_ms <= found->second) return true;
+    const auto found = forgotten->find(user);
+    if (found != forgotten->end() && time_ms <= found->second) return true;
   }
   return false;
+}
+
+Status PendingDecisions::CheckRepeat(const std::string& event_id, const PendingDecision& known,
+                                     std::uint64_t fingerprint) {
+  const auto conflict = [&](std::string_view why) {
+    return Status(StatusCode::kConflict, fmt::format("eventId: '{}' {}, expected the id of a new "
+                                                     "event",
+                                                     event_id, why));
+  };
+  if (known.state == PendingDecision::State::kRewarded) return conflict("has its reward");
+  if (known.state == PendingDecision::State::kExpired) {
+    return conflict("has waited for its reward until it was over");
+  }
+  if (known.fingerprint == fingerprint) return {};
+  return conflict("is the event of another request: its user, actions or options differ");
 }
 
 void PendingDecisions::Put(const std::string& event_id, std::string bytes,
                            CommitGroup& group) const {
   group.pending.decisions[event_id] = bytes;
   group.batch.Put(store::Table::kPending, event_id, std::move(bytes));
+}
+
+void PendingDecisions::Delete(const std::string& event_id, CommitGroup& group) {
+  group.batch.Delete(store::Table::kPending, event_id);
+  group.pending.decisions[event_id] = std::nullopt;
 }
 
 void PendingDecisions::StartWait(const std::string& event_id, std::int64_t until_ms,
@@ -97,19 +129,18 @@ void PendingDecisions::StartWait(const std::string& event_id, std::int64_t until
   deadline.event_ids.push_back(event_id);
 }
 
-void PendingDecisions::Add(std::string event_id, std::string bytes, std::int64_t deadline_ms,
-                           CommitGroup& group) const {
+void PendingDecisions::Add(std::string event_id, UserId user, std::string bytes,
+                           std::int64_t deadline_ms, CommitGroup& group) const {
   StartWait(event_id, deadline_ms, group);
-  ++group.pending.waiting_change;
+  group.pending.waiting_changes.emplace_back(user, 1);
   // Nobody knows the id before the group is durable, so nothing in the group looks for it.
   group.batch.Put(store::Table::kPending, std::move(event_id), std::move(bytes));
 }
 
-void PendingDecisions::AddOrReplace(std::string event_id, std::string bytes,
-                                    std::int64_t deadline_ms, bool replaces_waiting,
-                                    CommitGroup& group) const {
+void PendingDecisions::AddNamed(const std::string& event_id, UserId user, std::string bytes,
+                                std::int64_t deadline_ms, CommitGroup& group) const {
   StartWait(event_id, deadline_ms, group);
-  if (!replaces_waiting) ++group.pending.waiting_change;
+  group.pending.waiting_changes.emplace_back(user, 1);
   Put(event_id, std::move(bytes), group);
 }
 
@@ -126,21 +157,41 @@ void PendingDecisions::MarkRewarded(const std::string& event_id, const PendingDe
   const PendingDecision rewarded{.state = PendingDecision::State::kRewarded,
                                  .deadline_ms = pending.deadline_ms};
   Put(event_id, rewarded.Encode(), group);
-  --group.pending.waiting_change;
+  group.pending.waiting_changes.emplace_back(HashUser(pending.user), -1);
 }
 
 void PendingDecisions::EraseIfForgotten(const std::string& event_id, CommitGroup& group) const {
   const auto found = Find(event_id, group);
   if (!found.ok() || !IsForgotten(found.value(), group)) return;
-  --group.pending.waiting_change;
-  group.batch.Delete(store::Table::kPending, event_id);
-  group.pending.decisions[event_id] = std::nullopt;
+  group.pending.waiting_changes.emplace_back(HashUser(found.value().user), -1);
+  Delete(event_id, group);
 }
 
-void PendingDecisions::MarkForgotten(UserId user, CommitGroup& group) const {
+// Reads every decision, but only if one of the user's waits.
+Result<std::size_t> PendingDecisions::Forget(UserId user, CommitGroup& group) const {
+  std::vector<std::string> cancelled;
+  for (const auto& [event_id, bytes] : group.pending.decisions) {
+    if (bytes && PendingDecision::WaitingUser(*bytes) == user) cancelled.push_back(event_id);
+  }
+  if (waiting_of_.contains(user)) {
+    CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kPending, {}, {},
+                                        [&](std::string_view key, std::string_view bytes) {
+                                          std::string event_id(key);
+                                          if (PendingDecision::WaitingUser(bytes) == user &&
+                                              !group.pending.decisions.contains(event_id)) {
+                                            cancelled.push_back(std::move(event_id));
+                                          }
+                                          return true;
+                                        }));
+  }
+  for (const std::string& event_id : cancelled) Delete(event_id, group);
+  if (!cancelled.empty()) {
+    group.pending.waiting_changes.emplace_back(user, -static_cast<int>(cancelled.size()));
+  }
   group.batch.Put(store::Table::kMeta, ForgottenKey(user),
                   NumberKey(static_cast<std::uint64_t>(group.now_ms)));
   group.pending.forgotten[user] = group.now_ms;
+  return cancelled.size();
 }
 
 PendingDecisions::Expiry PendingDecisions::EndWaits(std::size_t most, CommitGroup& group) const {
@@ -201,11 +252,11 @@ Status PendingDecisions::EndWait(const std::string& event_id, std::int64_t time_
   if (!found.ok()) return found.status();
   PendingDecision pending = std::move(found).value();
   if (pending.deadline_ms > time_ms) return {};  // it was given more time
-  if (pending.waits()) --group.pending.waiting_change;
-  if (pending.state != PendingDecision::State::kWaiting || IsForgotten(pending, group)) {
-    if (pending.state == PendingDecision::State::kDeferred) ++group.pending.expired;
-    group.batch.Delete(store::Table::kPending, event_id);
-    group.pending.decisions[event_id] = std::nullopt;
+  if (pending.waits()) {
+    group.pending.waiting_changes.emplace_back(HashUser(pending.user), -1);
+  }
+  if (!pending.waits() || IsForgotten(pending, group)) {
+    Delete(event_id, group);
     return {};
   }
   ++group.pending.expired;
@@ -214,7 +265,10 @@ Status PendingDecisions::EndWait(const std::string& event_id, std::int64_t time_
                                 .deadline_ms = group.now_ms + reward_wait_ms_};
   Put(event_id, expired.Encode(), group);
   StartWait(event_id, expired.deadline_ms, group);
-  expiry.unrewarded.emplace_back(event_id, std::move(pending));
+  // One that was not shown teaches nothing.
+  if (pending.state == PendingDecision::State::kWaiting) {
+    expiry.unrewarded.emplace_back(event_id, std::move(pending));
+  }
   return {};
 }
 
@@ -228,6 +282,13 @@ void PendingDecisions::UnmarkLongForgotten(CommitGroup& group) const {
   }
 }
 
+void PendingDecisions::CountWaiting(UserId user, int change) {
+  waiting_ += change;
+  const auto [count, is_new] = waiting_of_.try_emplace(user, 0);
+  count->second += change;
+  if (count->second <= 0) waiting_of_.erase(count);
+}
+
 void PendingDecisions::Seal(CommitGroup& group) {
   Deadline& deadline = group.pending.deadline;
   if (deadline.event_ids.empty()) return;
@@ -237,10 +298,10 @@ void PendingDecisions::Seal(CommitGroup& group) {
 
 void PendingDecisions::Committed(CommitGroup& group) {
   CommitGroup::Pending& changes = group.pending;
-  waiting_ += changes.waiting_change;
+  for (const auto& [user, change] : changes.waiting_changes) CountWaiting(user, change);
   if (!changes.after_expired.empty()) first_deadline_ = std::move(changes.after_expired);
   if (!changes.deadline.event_ids.empty()) {
-    // Earlier than those that are over only if the clock was set back.
+    // Earlier than those that are over only if the wait was made shorter.
     first_deadline_ = std::min(first_deadline_, changes.deadline.Key());
   }
   for (const UserId user : changes.unmarked) forgotten_.erase(user);

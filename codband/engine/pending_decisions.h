@@ -14,13 +14,15 @@
 
 namespace codband::engine {
 
+Status NoSuchEvent(const std::string& event_id);  // kNotFound
+
 // The decisions that wait for a reward, as the store has them: by event id (kPending), by the time
 // at which their wait ends (kDeadlines), and the users who were forgotten lately (kMeta), whose
 // decisions no longer count.
 //
 // Decisions with an outcome are remembered for a while, without their user and features, so that a
 // second or late reward is told from an unknown one: a rewarded decision until its wait would have
-// ended, an expired one for one more wait.
+// ended, an expired one for one more wait. All times are those of the wait clock.
 //
 // Changes go into a CommitGroup. Within that group they are visible at once, and Committed() takes
 // them over when the group is durable. Not thread-safe: of the committer's thread.
@@ -33,21 +35,28 @@ class PendingDecisions {
   // Reads what the last process left: every decision, to count those that wait, and every deadline.
   Status Load();
 
+  // kConflict if a request for the decision `known` must not be answered with it: it has its
+  // outcome, or was made for another request.
+  static Status CheckRepeat(const std::string& event_id, const PendingDecision& known,
+                            std::uint64_t fingerprint);
+
   // How many wait for a reward.
   std::int64_t waiting() const { return waiting_; }
 
-  // kNotFound if there is no such decision.
+  // The decision as the store has it; kNotFound if there is none. From any thread.
+  Result<PendingDecision> Read(const std::string& event_id) const;
+  // The same with what the group changes.
   Result<PendingDecision> Find(const std::string& event_id, const CommitGroup& group) const;
   // Whether its user was forgotten after it was made. Never true once it has an outcome: what is
   // then left of it names no user.
   bool IsForgotten(const PendingDecision& pending, const CommitGroup& group) const;
 
   // A decision whose event id is new.
-  void Add(std::string event_id, std::string bytes, std::int64_t deadline_ms,
+  void Add(std::string event_id, UserId user, std::string bytes, std::int64_t deadline_ms,
            CommitGroup& group) const;
-  // Adds a decision, or replaces the one that `replaces_waiting`.
-  void AddOrReplace(std::string event_id, std::string bytes, std::int64_t deadline_ms,
-                    bool replaces_waiting, CommitGroup& group) const;
+  // The same for an event id that the group may look for.
+  void AddNamed(const std::string& event_id, UserId user, std::string bytes,
+                std::int64_t deadline_ms, CommitGroup& group) const;
   // A deferred decision is shown: its wait begins now.
   void Activate(const std::string& event_id, PendingDecision pending, CommitGroup& group) const;
   // A decision that waits gets its reward.
@@ -55,8 +64,11 @@ class PendingDecisions {
                     CommitGroup& group) const;
   // Deletes the decision if its user was forgotten after it was made.
   void EraseIfForgotten(const std::string& event_id, CommitGroup& group) const;
-  // The user's decisions up to now can no longer be rewarded.
-  void MarkForgotten(UserId user, CommitGroup& group) const;
+  // The user's decisions up to now can no longer be rewarded. Those that wait are deleted: returns
+  // how many.
+  Result<std::size_t> Forget(UserId user, CommitGroup& group) const;
+  // Whether the user was forgotten at this time or later.
+  bool WasForgotten(UserId user, std::int64_t time_ms, const CommitGroup& group) const;
 
   // Ends the waits that are over: about `most`, those that ended first.
   struct Expiry {
@@ -77,18 +89,21 @@ class PendingDecisions {
  private:
   Status LoadForgotten();
   void Put(const std::string& event_id, std::string bytes, CommitGroup& group) const;
+  static void Delete(const std::string& event_id, CommitGroup& group);
   static void StartWait(const std::string& event_id, std::int64_t until_ms, CommitGroup& group);
   // Returns how many of its decisions could not be read.
   std::size_t EndWaitsOf(const Deadline& deadline, CommitGroup& group, Expiry& expiry) const;
   Status EndWait(const std::string& event_id, std::int64_t time_ms, CommitGroup& group,
                  Expiry& expiry) const;
   void UnmarkLongForgotten(CommitGroup& group) const;
+  void CountWaiting(UserId user, int change);
 
   const store::Store& store_;
   const std::int64_t reward_wait_ms_;
   std::int64_t waiting_ = 0;
-  std::unordered_map<UserId, std::int64_t> forgotten_;  // lately, and when
-  std::uint64_t next_deadline_ = 0;                     // its number
+  std::unordered_map<UserId, std::int64_t> waiting_of_;  // more than 0
+  std::unordered_map<UserId, std::int64_t> forgotten_;   // lately, and when
+  std::uint64_t next_deadline_ = 0;                      // its number
   // All deadlines before this key are gone: scans start here and skip their tombstones.
   std::string first_deadline_;
   std::int64_t old_deadlines_end_ = 0;  // the last deadline found by Load()

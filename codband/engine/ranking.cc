@@ -125,14 +125,62 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
   return {};
 }
 
+Result<std::optional<PendingDecision>> LocalEngine::FindEarlier(const std::string& event_id,
+                                                                std::uint64_t fingerprint) const {
+  if (fingerprint == 0) return std::optional<PendingDecision>();
+  auto found = committer_->Look(event_id);
+  if (found.status().code() == StatusCode::kNotFound) return std::optional<PendingDecision>();
+  if (!found.ok()) return found.status();
+  CODBAND_RETURN_IF_ERROR(PendingDecisions::CheckRepeat(event_id, found.value(), fingerprint));
+  return std::optional<PendingDecision>(std::move(found).value());
+}
+
+// The same choice as before, among what the policy says of the other arms now.
+Status LocalEngine::TakeEarlier(const PendingDecision& earlier, RankWorkspace& workspace) const {
+  const auto found = std::ranges::find(workspace.offer.ids, earlier.action);
+  if (found == workspace.offer.ids.end()) {
+    return Status(
+        StatusCode::kConflict,
+        fmt::format("eventId: its choice '{}' is no longer in the catalogue, expected the "
+                    "id of a new event",
+                    earlier.action));
+  }
+  if (options_.mode != Mode::kOnline) return {};
+  Decision& decision = workspace.ranking.decision;
+  decision = earlier.decision;
+  decision.arm = static_cast<std::uint32_t>(found - workspace.offer.ids.begin());
+  workspace.ranking.arms[decision.arm] = {.mean = decision.mean,
+                                          .width = decision.width,
+                                          .score = decision.score,
+                                          .probability = decision.propensity};
+  return {};
+}
+
+Status LocalEngine::RankOffer(const RankRequest& request, const PendingDecision* earlier,
+                              const Learned& learned, RankWorkspace& workspace) const {
+  learned.policy->Rank(HashUser(request.user), workspace.offer.arms,
+                       {.seed = options_.seed, .event = HashEvent(request.event_id)},
+                       options_.exploration_floor, workspace.ranking);
+  if (earlier != nullptr) CODBAND_RETURN_IF_ERROR(TakeEarlier(*earlier, workspace));
+  MakeReply(request, workspace);
+  if (earlier != nullptr) workspace.reply.reward_action_id = earlier->action;
+  if (request.explain) {
+    workspace.reply.explanation = Explain(request, workspace.offer, workspace.ranking, learned);
+  }
+  return {};
+}
+
 void LocalEngine::Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                        Done<Status> done) {
   if (const Status status = CheckId("userId", request.user); !status.ok()) return done(status);
-  const bool known_id = !request.event_id.empty();
-  if (!known_id) request.event_id = NewEventId();
+  const std::uint64_t fingerprint = request.event_id.empty() ? 0 : FingerprintOf(request);
+  if (fingerprint == 0) request.event_id = NewEventId();
   if (const Status status = CheckId("eventId", request.event_id); !status.ok()) {
     return done(status);
   }
+  const auto earlier = FindEarlier(request.event_id, fingerprint);
+  if (!earlier.ok()) return done(earlier.status());
+  const PendingDecision* const repeats = earlier.value() ? &*earlier.value() : nullptr;
   RankWorkspaces::Lease lease(workspaces_);
   RankWorkspace& workspace = *lease;
   PendingDecision pending;
@@ -140,17 +188,9 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
     const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
       lease.set_kept_arms(std::max(catalogue.size(), kKeptArms));
       CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, workspace));
-      learner_->Read([&](const Learned& learned) {
-        learned.policy->Rank(HashUser(request.user), workspace.offer.arms,
-                             {.seed = options_.seed, .event = HashEvent(request.event_id)},
-                             options_.exploration_floor, workspace.ranking);
-        MakeReply(request, workspace);
-        if (request.explain) {
-          workspace.reply.explanation =
-              Explain(request, workspace.offer, workspace.ranking, learned);
-        }
-      });
-      pending = MakePending(request, workspace.offer, workspace.ranking);
+      CODBAND_RETURN_IF_ERROR(learner_->Read(
+          [&](const Learned& learned) { return RankOffer(request, repeats, learned, workspace); }));
+      if (repeats == nullptr) pending = MakePending(request, workspace.offer, workspace.ranking);
       return {};
     });
     if (!status.ok()) return done(status);
@@ -159,11 +199,20 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
     return done(Status::IoError(error.what()));
   }
   ranked(workspace.reply);
+  if (repeats != nullptr) return done({});  // it is durable
   ++ranks_;
+  if (fingerprint != 0) {
+    pending.fingerprint = fingerprint;
+    pending.action = workspace.reply.reward_action_id;
+  }
+  std::string bytes = pending.Encode();
   committer_->Submit(Committer::RankCommand{.event_id = std::move(request.event_id),
-                                            .known_id = known_id,
+                                            .user = HashUser(request.user),
+                                            .made_ms = pending.made_ms,
                                             .deadline_ms = pending.deadline_ms,
-                                            .pending = pending.Encode(),
+                                            .fingerprint = fingerprint,
+                                            .action = std::move(pending.action),
+                                            .pending = std::move(bytes),
                                             .done = std::move(done)});
 }
 
@@ -251,14 +300,15 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Offer& offe
     const std::span<const double> x = offer.arms.arm(0);
     decision.features.assign(x.begin(), x.end());
   }
-  const std::int64_t now_ms = options_.now_ms();
+  const std::int64_t now_ms = committer_->clock().now_ms();
   PendingDecision pending{.state = request.defer_activation ? PendingDecision::State::kDeferred
                                                             : PendingDecision::State::kWaiting,
-                          .time_ms = now_ms,
+                          .time_ms = options_.now_ms(),
                           .deadline_ms = now_ms + options_.reward_wait_ms,
                           .learn = options_.mode != Mode::kLoggingOnly,
                           .user = request.user,
                           .decision = decision,
+                          .made_ms = now_ms,
                           .context = {},
                           .candidates = {}};
   if (!options_.keep_candidates) return pending;

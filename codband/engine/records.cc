@@ -107,6 +107,39 @@ Result<Identity> Identity::Decode(std::string_view bytes) {
   });
 }
 
+std::string ClockRecord::Encode() const {
+  ByteWriter out;
+  for (const std::int64_t time : {wait_ms, wall_ms, steady_ms}) SaveTime(out, time);
+  out.String(boot_id);
+  return out.Take();
+}
+
+Result<ClockRecord> ClockRecord::Decode(std::string_view bytes) {
+  return DecodeWith<ClockRecord>(bytes, [](ByteReader& in, ClockRecord& record) {
+    record.wait_ms = LoadTime(in, "wait clock");
+    record.wall_ms = LoadTime(in, "wall clock");
+    record.steady_ms = LoadTime(in, "steady clock");
+    record.boot_id = in.String("name of the start");
+  });
+}
+
+std::uint64_t FingerprintOf(const RankRequest& request) {
+  // Each part is preceded by its length, so that no two requests give the same bytes.
+  std::uint64_t hash = request.defer_activation ? 2 : 1;
+  const auto add = [&](const void* data, std::size_t bytes) {
+    hash = XXH3_64bits_withSeed(&bytes, sizeof(bytes), hash);
+    hash = XXH3_64bits_withSeed(data, bytes, hash);
+  };
+  add(request.user.data(), request.user.size());
+  for (const Candidate& candidate : request.candidates) {
+    add(candidate.id.data(), candidate.id.size());
+    add(candidate.features.data(), candidate.features.size() * sizeof(double));
+  }
+  add(nullptr, 0);
+  for (const std::string& id : request.excluded) add(id.data(), id.size());
+  return hash == 0 ? 1 : hash;
+}
+
 std::string PendingDecision::Encode() const {
   ByteWriter out;
   out.U8(static_cast<std::uint8_t>(state));
@@ -124,7 +157,21 @@ std::string PendingDecision::Encode() const {
     out.U64(candidate.features.size());
     out.Floats(candidate.features);
   }
+  SaveTime(out, made_ms);
+  out.U64(fingerprint);
+  out.String(action);
   return out.Take();
+}
+
+std::optional<UserId> PendingDecision::WaitingUser(std::string_view bytes) {
+  if (!Waits(bytes)) return std::nullopt;
+  ByteReader in(bytes);
+  in.U8("state of the decision");
+  LoadTime(in, "deadline");
+  LoadTime(in, "time of the decision");
+  in.U8("whether to learn");
+  const std::string user = in.String("user");
+  return in.ok() ? std::optional<UserId>(HashUser(user)) : std::nullopt;
 }
 
 bool PendingDecision::Waits(std::string_view bytes) {
@@ -150,6 +197,11 @@ Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
       candidate.features.resize(in.Count("number of features", sizeof(float)));
       in.Floats("features", candidate.features);
     }
+    pending.made_ms = pending.time_ms;
+    if (in.remaining() == 0) return;  // of a version without what follows
+    pending.made_ms = LoadTime(in, "time by the wait clock");
+    pending.fingerprint = in.U64("fingerprint");
+    pending.action = in.String("chosen action");
   });
 }
 

@@ -39,6 +39,22 @@ struct Identity {
   static Result<Identity> Decode(std::string_view bytes);
 };
 
+// Where the wait clock stood (engine/wait_clock.h), and the other clocks at the same moment.
+struct ClockRecord {
+  std::int64_t wait_ms = 0;
+  std::int64_t wall_ms = 0;
+  std::int64_t steady_ms = 0;
+  std::string boot_id = {};
+
+  static constexpr std::string_view kKey = "clock";
+  std::string Encode() const;
+  static Result<ClockRecord> Decode(std::string_view bytes);
+};
+
+// Two requests have the same exactly if they ask for the same decision: user, actions with their
+// features, excluded actions, deferral. Never 0.
+std::uint64_t FingerprintOf(const RankRequest& request);
+
 // A decision that was made, and what became of it.
 struct PendingDecision {
   enum class State : std::uint8_t {
@@ -49,10 +65,16 @@ struct PendingDecision {
   };
   State state = State::kWaiting;
   std::int64_t time_ms = 0;
-  std::int64_t deadline_ms = 0;
-  bool learn = true;  // false: only logged
+  std::int64_t deadline_ms = 0;  // by the wait clock
+  bool learn = true;             // false: only logged
   std::string user = {};
   Decision decision = {};
+  // When it was made, by the wait clock; `time_ms` is by the wall clock. As long as a decision was
+  // written by a version without a wait clock, the two are the same.
+  std::int64_t made_ms = 0;
+  // Of the request and the action that it chose, if it named the event; else 0 and empty.
+  std::uint64_t fingerprint = 0;
+  std::string action = {};
   // For the decision log; empty unless there is one.
   std::string context = {};
   std::vector<FinishedDecision::Candidate> candidates = {};
@@ -60,6 +82,8 @@ struct PendingDecision {
   // Whether its outcome is open; the second form looks at an encoded one.
   bool waits() const { return state == State::kWaiting || state == State::kDeferred; }
   static bool Waits(std::string_view bytes);
+  // HashUser of the user of an encoded one that waits; nothing if it does not or is damaged.
+  static std::optional<UserId> WaitingUser(std::string_view bytes);
   // Whose decision it is. Nothing once it has an outcome: its encoding then ends after state and
   // deadline, so that `decision.user` is the default, 0, which is a user id like any other.
   std::optional<UserId> user_id() const {

@@ -40,9 +40,31 @@ PendingDecision APending() {
           .learn = false,
           .user = "ann",
           .decision = ADecision(),
+          .made_ms = 1'700'000'000'123,
+          .fingerprint = 0xfedcba9876543210,
+          .action = "y",
           .context = R"({"device": "phone"})",
           .candidates = {{"x", 0.25, {1, 2, 3}}, {"y", 0.75, {4, 5, 6}}}};
 }
+
+// As a version without wait clock and fingerprint wrote it.
+std::string APendingOfBefore() {
+  const std::string bytes = APending().Encode();
+  return bytes.substr(0, bytes.size() - 3 * 8 - APending().action.size());
+}
+
+QuarantinedEntry AQuarantined() {
+  return {.first = 5,
+          .last = 7,
+          .time_ms = 123,
+          .reason = "x is inf",
+          .forgets = true,
+          .user = "ann",
+          .event = 99,
+          .reward = -2.5};
+}
+
+ClockRecord AClock() { return {.wait_ms = 1, .wall_ms = -2, .steady_ms = 3, .boot_id = "b"}; }
 
 LogRecord ALogRecord() {
   return {.kind = LogRecord::Kind::kLearn,
@@ -192,6 +214,40 @@ TEST(RecordsTest, ItemsAndIdentitiesComeBack) {
 }
 
 // Every record, cut at every byte, and with a byte too many.
+TEST(RecordsTest, QuarantineAndClockComeBack) {
+  const QuarantinedEntry entry = DecodeQuarantined(EncodeQuarantined(AQuarantined())).value();
+  EXPECT_EQ(entry.first, 5U);
+  EXPECT_EQ(entry.last, 7U);
+  EXPECT_EQ(entry.time_ms, 123);
+  EXPECT_EQ(entry.reason, "x is inf");
+  EXPECT_TRUE(entry.forgets);
+  EXPECT_EQ(entry.user, "ann");
+  EXPECT_EQ(entry.event, 99U);
+  EXPECT_EQ(entry.reward, -2.5);
+  QuarantinedEntry backwards = AQuarantined();
+  backwards.last = 4;
+  EXPECT_EQ(DecodeQuarantined(EncodeQuarantined(backwards)).status().code(),
+            StatusCode::kCorruption);
+  const ClockRecord clock = ClockRecord::Decode(AClock().Encode()).value();
+  EXPECT_EQ(clock.wait_ms, 1);
+  EXPECT_EQ(clock.wall_ms, -2);
+  EXPECT_EQ(clock.steady_ms, 3);
+  EXPECT_EQ(clock.boot_id, "b");
+}
+
+TEST(RecordsTest, PendingDecisionsOfEarlierVersionsAreRead) {
+  const PendingDecision now = PendingDecision::Decode(APending().Encode()).value();
+  EXPECT_EQ(now.made_ms, APending().made_ms);
+  EXPECT_EQ(now.fingerprint, APending().fingerprint);
+  EXPECT_EQ(now.action, "y");
+  const PendingDecision before = PendingDecision::Decode(APendingOfBefore()).value();
+  EXPECT_EQ(before.candidates.size(), 2U);
+  EXPECT_EQ(before.made_ms, APending().time_ms);
+  EXPECT_EQ(before.fingerprint, 0U);
+  EXPECT_EQ(PendingDecision::WaitingUser(APendingOfBefore()), HashUser("ann"));
+  EXPECT_EQ(PendingDecision::WaitingUser("junk"), std::nullopt);
+}
+
 TEST(RecordsTest, CutRecordsAreCorruption) {
   PendingDecision rewarded = APending();
   rewarded.state = PendingDecision::State::kRewarded;
@@ -210,12 +266,16 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
       {ACheckpoint().Encode(), [&](auto bytes) { return code(CheckpointRecord::Decode(bytes)); }},
       {EncodeItem(AnItem()), [&](auto bytes) { return code(DecodeItem(bytes)); }},
       {AnIdentity().Encode(), [&](auto bytes) { return code(Identity::Decode(bytes)); }},
+      {EncodeQuarantined(AQuarantined()),
+       [&](auto bytes) { return code(DecodeQuarantined(bytes)); }},
+      {AClock().Encode(), [&](auto bytes) { return code(ClockRecord::Decode(bytes)); }},
       {NumberKey(7), [&](auto bytes) { return code(ReadNumberKey(bytes)); }},
   };
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& [bytes, decode] = records[i];
     EXPECT_EQ(decode(bytes), StatusCode::kOk) << i;
     for (std::size_t size = 0; size < bytes.size(); ++size) {
+      if (i == 0 && size == APendingOfBefore().size()) continue;
       EXPECT_EQ(decode(std::string_view(bytes).substr(0, size)), StatusCode::kCorruption)
           << "record " << i << " cut at " << size;
     }

@@ -10,6 +10,9 @@ TEST(HttpErrorTest, EveryCodeHasItsAnswer) {
   EXPECT_EQ(ToHttpError(Status::NotFound("x")).status, 404);
   EXPECT_EQ(ToHttpError(Status::Corruption("x")).status, 500);
   EXPECT_EQ(ToHttpError(Status(StatusCode::kCheckFailed, "x")).status, 409);
+  EXPECT_EQ(ToHttpError(Status(StatusCode::kConflict, "x")).status, 409);
+  EXPECT_EQ(ToHttpError(Status(StatusCode::kGone, "x")).status, 410);
+  EXPECT_EQ(ToHttpError(Status(StatusCode::kRejected, "x")).status, 422);
   const HttpError busy = ToHttpError(Status(StatusCode::kUnavailable, "x"));
   EXPECT_EQ(busy.status, 503);
   EXPECT_GT(busy.retry_after_s, 0);
@@ -29,6 +32,7 @@ TEST(HttpErrorTest, TheFieldIsTheFirstWord) {
   EXPECT_EQ(ToHttpError(Status::InvalidArgument("no field: here")).field, "");
   EXPECT_EQ(ToHttpError(Status::InvalidArgument("no field: here")).message, "no field: here");
   EXPECT_EQ(ToHttpError(Status::NotFound("item: none")).field, "");
+  EXPECT_EQ(ToHttpError(Status(StatusCode::kConflict, "eventId: 'e' is over")).field, "eventId");
 }
 
 }  // namespace
