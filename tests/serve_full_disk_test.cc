@@ -81,6 +81,18 @@ void UseAFullDisk(const std::filesystem::path& disk) {
     }
     EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);
   }
+  {
+    ServerProcess server(disk / "data", settings);
+    ASSERT_TRUE(server.listens());
+    client.Settle(server);
+    Fill(disk);
+    const std::uint64_t refused = client.refused();
+    client.Run(server, 100'000);
+    EXPECT_GT(client.refused(), refused);
+    EXPECT_EQ(server.Stop(SIGTERM), 5) << "it stops in trouble";
+    ASSERT_TRUE(std::filesystem::remove(disk / "filler"));
+  }
+  client.set_patient(true);
   ServerProcess server(disk / "data", settings);
   ASSERT_TRUE(server.listens());
   client.Settle(server);

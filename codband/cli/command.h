@@ -24,7 +24,8 @@ void AddPrepareCommand(CLI::App& app, Status& status);
 void AddReplayCommand(CLI::App& app, Status& status);
 void AddEvaluateCommand(CLI::App& app, Status& status);
 void AddPoliciesCommand(CLI::App& app, Status& status);
-void AddServeCommand(CLI::App& app, Status& status);
+// If it fails it sets the exit code as well (server::ServeExit).
+void AddServeCommand(CLI::App& app, Status& status, int& exit_code);
 void AddKeysCommand(CLI::App& app, Status& status);
 void AddBackupCommand(CLI::App& app, Status& status);
 void AddRestoreCommand(CLI::App& app, Status& status);

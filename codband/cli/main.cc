@@ -46,7 +46,7 @@ int ExitCode(const Status& status) {
   }
 }
 
-void AddCommands(CLI::App& app, Status& status) {
+void AddCommands(CLI::App& app, Status& status, int& exit_code) {
   AddSimulateCommand(app, status);
   AddPaperCommand(app, status);
   AddStressCommand(app, status);
@@ -54,7 +54,7 @@ void AddCommands(CLI::App& app, Status& status) {
   AddReplayCommand(app, status);
   AddEvaluateCommand(app, status);
   AddPoliciesCommand(app, status);
-  AddServeCommand(app, status);
+  AddServeCommand(app, status, exit_code);
   AddKeysCommand(app, status);
   AddBackupCommand(app, status);
   AddRestoreCommand(app, status);
@@ -80,7 +80,8 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(FailureMessage);
   Status status;
-  AddCommands(app, status);
+  int exit_code = 0;  // if the command has one of its own
+  AddCommands(app, status, exit_code);
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
   if (argc > 1 && argv[1][0] != '-' && std::ranges::count(names, argv[1]) == 0) {
@@ -97,7 +98,7 @@ int Main(int argc, char** argv) {
     status = Status::IoError("standard output cannot be written");
   }
   if (!status.ok()) TellFailure(status, app.get_subcommands().front()->get_name());
-  return ExitCode(status);
+  return !status.ok() && exit_code != 0 ? exit_code : ExitCode(status);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "codband/cli/command.h"
+#include "codband/server/admin/logger.h"
 #include "codband/server/admin/serving.h"
 #include "codband/server/config/config.h"
 
@@ -46,7 +47,12 @@ Examples:
   codband serve --print-config >config.toml              every setting, explained
   codband serve --config config.toml --data /var/lib/codband --listen 0.0.0.0:8080
 
-Stop it with Ctrl-C or SIGTERM: it answers the requests it has read, then exits with 0.)";
+Stop it with Ctrl-C or SIGTERM: it answers the requests it has read, writes a checkpoint and exits.
+
+Exit code: 0 stopped cleanly, 2 wrong flags or settings, 3 the data directory cannot be used (in use,
+not writable, damaged), 4 the address cannot be listened on, 5 stopped while the data could not be
+written (nothing that was acknowledged is lost), 1 any other failure. Lines for the operator go to
+standard error: see the settings log.format and log.level.)";
 
 // The signals that the program waits for, blocked in all threads that are started after it. SIGINT
 // and SIGTERM stop it; SIGHUP makes it read its keys and its certificate again, except on a
@@ -102,39 +108,61 @@ Result<server::ServeConfig> ReadConfig(const ServeFlags& flags) {
 }
 
 // Serves until a signal comes.
-Status Serve(const server::ServeConfig& config, const ServeFlags& flags) {
+Status Serve(const server::ServeConfig& config, const ServeFlags& flags, int& exit_code) {
   std::optional<Signals> signals(std::in_place);
+  server::Logger log(config.log);
+  log.Write(LogLevel::kInfo, "config",
+            fmt::format("settings of {}, {} flags and the environment",
+                        flags.config.empty() ? "no file" : flags.config, flags.settings.size()));
+  server::ServeExit exit = server::ServeExit::kFailed;
   const auto started = server::Serving::Start(
-      config, {.demo = flags.demo, .any_port = flags.demo && flags.listen.empty()});
-  if (!started.ok()) return started.status();
+      config,
+      {.demo = flags.demo, .any_port = flags.demo && flags.listen.empty(), .log = log.sink()},
+      &exit);
+  if (!started.ok()) {
+    // Of other failures the status tells as much.
+    if (exit != server::ServeExit::kFailed) exit_code = static_cast<int>(exit);
+    return started.status();
+  }
   server::Serving& serving = *started.value();
+  log.Write(
+      LogLevel::kInfo, "start",
+      fmt::format("serves {} at {} as process {}", config.data.string(), serving.url(), getpid()));
   bool stop = false;
   while (!serving.warm() && !stop) stop = signals->Wait(20) == Signals::Came::kStop;
   fmt::print("{}Stop it with Ctrl-C or: kill {}\n", serving.Greeting(), getpid());
   std::fflush(stdout);
-  for (const std::string& note : serving.notes()) {
-    fmt::print(stderr, "codband serve: {}\n", note);
-  }
+  for (const std::string& note : serving.notes()) log.Write(LogLevel::kWarning, "start", note);
 
-  const auto report = [](const std::optional<std::string>& news) {
-    if (news) fmt::print(stderr, "codband serve: {}\n", *news);
+  const auto report = [&log](std::string_view cause, const std::optional<std::string>& news) {
+    if (news) log.Write(LogLevel::kWarning, cause, *news);
   };
   while (!stop) {
     const Signals::Came came = signals->Wait(1000);
     stop = came == Signals::Came::kStop;
-    report(serving.ReloadKeys(came == Signals::Came::kReload ? server::KeyGate::When::kNow
+    report("keys", serving.ReloadKeys(came == Signals::Came::kReload ? server::KeyGate::When::kNow
                                                              : server::KeyGate::When::kChanged));
-    if (came == Signals::Came::kReload) report(serving.ReloadTls());
-    report(serving.DecisionLogNews());
+    if (came == Signals::Came::kReload) report("tls", serving.ReloadTls());
+    report("decision_log", serving.DecisionLogNews());
+    log.Flush();
   }
   signals.reset();
-  fmt::print(stderr, "codband serve: stopping\n");
-  serving.Stop();
-  report(serving.DecisionLogNews());
-  return {};
+  log.Write(LogLevel::kInfo, "stop", "stopping");
+  const Status stopped = serving.Stop();
+  report("decision_log", serving.DecisionLogNews());
+  log.Flush(server::Logger::Now::kAll);
+  if (stopped.ok()) {
+    log.Write(LogLevel::kInfo, "stop", "stopped cleanly");
+    return {};
+  }
+  exit_code = static_cast<int>(server::ServeExit::kTrouble);
+  return {stopped.code(),
+          fmt::format("stopped in trouble: {}; what was acknowledged is in the log, "
+                      "and the next start learns it",
+                      stopped.message())};
 }
 
-Status RunServe(const ServeFlags& flags) {
+Status RunServe(const ServeFlags& flags, int& exit_code) {
   auto config = ReadConfig(flags);
   if (!config.ok()) return config.status();
   if (flags.print_config) {
@@ -148,12 +176,12 @@ Status RunServe(const ServeFlags& flags) {
     return Status::InvalidArgument(
         "--data is missing: give a data directory, or --demo for a demonstration");
   }
-  return Serve(config.value(), flags);
+  return Serve(config.value(), flags, exit_code);
 }
 
 }  // namespace
 
-void AddServeCommand(CLI::App& app, Status& status) {
+void AddServeCommand(CLI::App& app, Status& status, int& exit_code) {
   auto flags = std::make_shared<ServeFlags>();
   const Command command(app, "serve", "The recommender as an HTTP service", kServeFooter);
   command.Option("--data", flags->data, "DIR", "The data directory; created if it does not exist");
@@ -168,7 +196,7 @@ void AddServeCommand(CLI::App& app, Status& status) {
   command.Switch("--demo", flags->demo,
                  "Serve simulated listeners of a small world of music (default data directory: "
                  "out/demo)");
-  command.Run(status, [flags] { return RunServe(*flags); });
+  command.Run(status, [flags, &exit_code] { return RunServe(*flags, exit_code); });
 }
 
 }  // namespace codband::cli

@@ -22,23 +22,24 @@ Status CheckId(std::string_view field, std::string_view id) {
   return {};
 }
 
-Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim) {
+Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim,
+                     double max_abs) {
   if (features.size() != dim) {
     return Status::InvalidArgument(
         fmt::format("{}: has {} numbers, expected {}", field, features.size(), dim));
   }
   for (std::size_t i = 0; i < dim; ++i) {
-    if (!(std::abs(features[i]) <= kLargestNumber)) {
-      return Status::InvalidArgument(
-          fmt::format("{}[{}]: is {}, expected a number within ±1e15", field, i, features[i]));
+    if (!(std::abs(features[i]) <= max_abs)) {
+      return Status::InvalidArgument(fmt::format("{}[{}]: is {}, expected a number within ±{}",
+                                                 field, i, features[i], max_abs));
     }
   }
   return {};
 }
 
-Status CheckItem(const Item& item, std::size_t dim) {
+Status CheckItem(const Item& item, std::size_t dim, double max_abs_feature) {
   CODBAND_RETURN_IF_ERROR(CheckId("id", item.id));
-  CODBAND_RETURN_IF_ERROR(CheckFeatures("features", item.features, dim));
+  CODBAND_RETURN_IF_ERROR(CheckFeatures("features", item.features, dim, max_abs_feature));
   if (item.tags.size() > kMostTags) {
     return Status::InvalidArgument(
         fmt::format("tags: there are {}, expected at most {}", item.tags.size(), kMostTags));

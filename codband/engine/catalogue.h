@@ -16,10 +16,11 @@
 namespace codband::engine {
 
 // Whether the item is valid. kInvalidArgument names the field and what is expected.
-Status CheckItem(const Item& item, std::size_t dim);
+Status CheckItem(const Item& item, std::size_t dim, double max_abs_feature);
 // The same for an id alone, and for features alone; `field` is what the message calls them.
 Status CheckId(std::string_view field, std::string_view id);
-Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim);
+Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim,
+                     double max_abs);
 
 // The items that can be recommended, ordered by id; their features lie row after row, so that all
 // can be ranked without a copy. Const functions may run concurrently.

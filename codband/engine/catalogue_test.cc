@@ -81,7 +81,7 @@ TEST(CatalogueTest, SharesItemsWithOtherCatalogues) {
 }
 
 TEST(CatalogueTest, SaysWhatIsWrongWithAnItem) {
-  const auto problem = [](const Item& item) { return CheckItem(item, kDim).message(); };
+  const auto problem = [](const Item& item) { return CheckItem(item, kDim, 1e5).message(); };
   const Item good = *MakeItem("a", 1);
   EXPECT_EQ(problem(good), "");
   Item item = good;
@@ -92,7 +92,7 @@ TEST(CatalogueTest, SaysWhatIsWrongWithAnItem) {
   EXPECT_EQ(problem(item), "features: has 4 numbers, expected 3");
   item = good;
   item.features[1] = -INFINITY;
-  EXPECT_EQ(problem(item), "features[1]: is -inf, expected a number within ±1e15");
+  EXPECT_EQ(problem(item), "features[1]: is -inf, expected a number within ±100000");
   item = good;
   item.tags.assign(1001, "t");
   EXPECT_EQ(problem(item), "tags: there are 1001, expected at most 1000");

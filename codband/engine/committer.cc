@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "codband/base/check.h"
 #include "codband/base/clock.h"
 #include "codband/engine/eraser.h"
 
@@ -123,12 +124,12 @@ void Committer::Run() {
     if (commands.empty() && !look) continue;
     CommitGroup group{
         .sequence = committed_sequence_, .now_ms = clock_.now_ms(), .wall_ms = options_.now_ms()};
-    for (Command& command : commands) {
-      std::visit([&](auto& each) { Process(each, group); }, command);
-    }
+    Status written = Fill(commands, group);
     // If more are due than one group should hold, the next group goes on with them.
-    if (look) more_due = Expire(std::max(kExpiredAtOnce, 2 * commands.size()), group);
-    const Status written = Commit(group);
+    if (look && written.ok()) {
+      more_due = Expire(std::max(kExpiredAtOnce, 2 * commands.size()), group, written);
+    }
+    if (written.ok()) written = Commit(group);
     Acknowledge(group, written);
     if (!written.ok()) more_due = false;
     if (look && !more_due) last_expiry_seconds_ = now;
@@ -138,6 +139,26 @@ void Committer::Run() {
   store::StoreBatch batch;
   batch.Put(store::Table::kMeta, std::string(ClockRecord::kKey), clock_.Record().Encode());
   static_cast<void>(store_.Write(batch, options_.sync));
+}
+
+Status Committer::Fill(std::vector<Command>& commands, CommitGroup& group) {
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    try {
+      std::visit([&](auto& each) { Process(each, group); }, commands[i]);
+    } catch (const std::exception& error) {
+      // Want of memory. The group is dropped as a whole: nothing of it has been written.
+      const Status status = Busy(error.what());
+      for (; i < commands.size(); ++i) {
+        std::visit(
+            [&](auto& each) {
+              if (each.done) each.done(status);
+            },
+            commands[i]);
+      }
+      return status;
+    }
+  }
+  return {};
 }
 
 // Precondition: the mutex is held.
@@ -159,15 +180,29 @@ void Committer::SaveClock(CommitGroup& group) {
   group.batch.Put(store::Table::kMeta, std::string(ClockRecord::kKey), clock_.Record().Encode());
 }
 
+void Committer::Note(std::string& remembered, const Status& status, std::string_view cause,
+                     std::string_view broken, std::string_view mended) {
+  bool was_broken = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_broken = !std::exchange(remembered, status.message()).empty();
+  }
+  if (was_broken == !status.ok() || !options_.log) return;
+  options_.log({.level = status.ok() ? LogLevel::kInfo : LogLevel::kError,
+                .cause = cause,
+                .message = status.ok() ? std::string(mended)
+                                       : fmt::format("{}: {}", status.message(), broken)});
+}
+
 Status Committer::Commit(CommitGroup& group) {
   decisions_.Seal(group);
   SaveClock(group);
   if (!group.batch.empty()) {
     const Status status = store_.Write(group.batch, options_.sync);
-    {
-      const std::lock_guard lock(mutex_);
-      write_error_ = status.message();
-    }
+    Note(write_error_, status, "store",
+         "the data cannot be written, changes are refused, nothing that was acknowledged is lost; "
+         "make room or mend the disk, it then goes on by itself",
+         "the data can be written again");
     CODBAND_RETURN_IF_ERROR(status);
     if (group.now_ms - clock_saved_ms_ >= kClockMs) clock_saved_ms_ = group.now_ms;
   }
@@ -193,8 +228,13 @@ void Committer::Acknowledge(CommitGroup& group, const Status& status) {
 }
 
 void Committer::Process(RankCommand& command, CommitGroup& group) {
-  if (decisions_.WasForgotten(command.user, command.made_ms, group)) {
-    return Refuse(command.done, Busy("the user was forgotten meanwhile; try again"), group);
+  if (const auto forgotten_ms = decisions_.ForgottenAt(command.user, group);
+      forgotten_ms && command.made_ms <= *forgotten_ms) {
+    // It was asked for while the user was being forgotten: it counts as asked for after that.
+    auto pending = PendingDecision::Decode(command.pending);
+    CODBAND_CHECK(pending.ok());  // encoded a moment ago
+    pending.value().made_ms = *forgotten_ms + 1;
+    command.pending = pending.value().Encode();
   }
   if (command.fingerprint == 0) {
     group.after.push_back(std::move(command.done));
@@ -349,16 +389,25 @@ void Committer::Process(EraseCommand& command, CommitGroup& group) {
   group.after.push_back(std::move(command.done));
 }
 
-bool Committer::Expire(std::size_t most, CommitGroup& group) {
-  const PendingDecisions::Expiry expiry = decisions_.EndWaits(most, group);
-  if (options_.default_reward) {
-    for (const auto& [event_id, pending] : expiry.unrewarded) {
-      ++group.defaulted;
-      Conclude(event_id, pending, *options_.default_reward, true, {}, group);
+bool Committer::Expire(std::size_t most, CommitGroup& group, Status& status) {
+  PendingDecisions::Expiry expiry;
+  try {
+    expiry = decisions_.EndWaits(most, group);
+    if (options_.default_reward) {
+      for (const auto& [event_id, pending] : expiry.unrewarded) {
+        ++group.defaulted;
+        Conclude(event_id, pending, *options_.default_reward, true, {}, group);
+      }
     }
+  } catch (const std::exception& error) {  // want of memory
+    expiry = {};
+    expiry.status = status = Busy(error.what());
   }
-  const std::lock_guard lock(mutex_);
-  expiry_error_ = expiry.status.message();
+  Note(
+      expiry_error_, expiry.status, "waits",
+      "a decision whose wait is over cannot be read, it is tried again, the others go on; 'codband "
+      "doctor' tells what is damaged",
+      "all decisions whose wait is over can be read again");
   return expiry.more;
 }
 

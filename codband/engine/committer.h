@@ -26,7 +26,7 @@ namespace codband::engine {
 // Makes everything durable, in one order, on a thread of its own (group commit). For all commands
 // that wait, up to 1024 at a time:
 //
-//   1. Process() adds what each command changes to one batch. A reward is an entry in the
+//   1. Fill() adds what each command changes to one batch. A reward is an entry in the
 //      write-ahead log of what is to be learned, and the mark that its decision has been rewarded.
 //   2. Expire() adds the decisions whose wait is over, with their default reward.
 //   3. Commit() writes the batch with a single fsync. *Here everything in the group becomes
@@ -34,7 +34,8 @@ namespace codband::engine {
 //   4. The log entries go to the learner, which acknowledges a reward once readers see it.
 //      Everything else is acknowledged at once, in the order of the commands.
 //
-// If the write fails every command of the group is answered with the reason.
+// If the write fails, or memory runs out before it, every command of the group is answered with the
+// reason, and nothing has changed.
 class Committer {
  public:
   // A decision that was made, with some of its fields. `fingerprint`: not 0 if the caller named the
@@ -134,13 +135,19 @@ class Committer {
   // The decision has its outcome: for the log of what is to be learned, and for the decision log.
   void Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
                 bool defaulted, Engine::Done<Status> done, CommitGroup& group) const;
-  // Ends the waits that are over, about `most` of them. Returns whether there are more.
-  bool Expire(std::size_t most, CommitGroup& group);
+  // Adds what the commands change to the group. If it fails, the group must be dropped.
+  Status Fill(std::vector<Command>& commands, CommitGroup& group);
+  // Ends the waits that are over, about `most` of them. Returns whether there are more. `status`:
+  // as of Fill.
+  bool Expire(std::size_t most, CommitGroup& group, Status& status);
   // Adds where the wait clock stands, if it has not been saved lately.
   void SaveClock(CommitGroup& group);
   // Writes the group. On success everybody is told; on failure nothing has changed.
   Status Commit(CommitGroup& group);
   void Acknowledge(CommitGroup& group, const Status& status);
+  // Remembers a problem, or that there is none, and tells the operator if that is news.
+  void Note(std::string& remembered, const Status& status, std::string_view cause,
+            std::string_view broken, std::string_view mended);
 
   store::Store& store_;
   LeftRight<Catalogue>& catalogue_;

@@ -417,6 +417,29 @@ TEST_F(CommitterTest, ARankOfAnEventThatCannotBeReadIsRefused) {
   EXPECT_EQ(box_.committer().counters().pending, 1);
 }
 
+TEST_F(CommitterTest, WantOfMemoryRefusesAGroupAndChangesNothing) {
+  ASSERT_TRUE(box_.Rank("e").ok());
+  box_.store().Starve(FakeStore::Call::kGet, Table::kPending);
+  std::promise<Status> put, rewarded, last;
+  box_.InOneGroup(3, [&] {
+    box_.committer().Submit(
+        Committer::PutItemsCommand{.items = {CommitterBox::MakeItem("x")},
+                                   .done = [&](const Status& status) { put.set_value(status); }});
+    box_.SubmitReward("e", 1, [&](const auto& reply) { rewarded.set_value(reply.status()); });
+    box_.committer().Submit(Committer::DeleteItemCommand{
+        .id = "first", .done = [&](const Status& status) { last.set_value(status); }});
+  });
+  for (std::promise<Status>* told : {&put, &rewarded, &last}) {
+    EXPECT_EQ(told->get_future().get().code(), StatusCode::kUnavailable);
+  }
+  EXPECT_EQ(box_.items(), 1U) << "the one of before";
+  box_.store().Starve(FakeStore::Call::kScan, Table::kDeadlines);
+  Await([&] { return !box_.committer().last_error().empty(); });
+  box_.store().Heal();
+  Await([&] { return box_.committer().last_error().empty(); });
+  EXPECT_EQ(box_.Reward("e").value().sequence, 1U);
+}
+
 TEST_F(CommitterTest, UserZeroIsAUserLikeAnyOther) {
   const auto put = [&](const std::string& event, PendingDecision::State state,
                        std::int64_t time_ms) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -45,6 +46,29 @@ Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& opti
   return std::size_t{identity.dim};
 }
 
+Status CheckLimits(const EngineOptions& options) {
+  const double min = options.reward_min;
+  const double max = options.reward_max;
+  if (!(min < max && min >= -kLargestNumber && max <= kLargestNumber)) {
+    return Status::InvalidArgument(fmt::format(
+        "rewards: the range is from {} to {}, expected a minimum below the maximum, both within "
+        "±{}",
+        min, max, kLargestNumber));
+  }
+  if (options.default_reward &&
+      !(*options.default_reward >= min && *options.default_reward <= max)) {
+    return Status::InvalidArgument(
+        fmt::format("rewards.default: is {}, expected a number from {} to {}",
+                    *options.default_reward, min, max));
+  }
+  if (!(options.max_abs_feature > 0 && options.max_abs_feature <= kLargestNumber)) {
+    return Status::InvalidArgument(
+        fmt::format("features.max_abs: is {}, expected a number above 0, {} at most",
+                    options.max_abs_feature, kLargestNumber));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finished) {
@@ -57,7 +81,8 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   CODBAND_RETURN_IF_ERROR(
       store_->Scan(store::Table::kItems, {}, {}, [&](std::string_view key, std::string_view value) {
         auto item = DecodeItem(value);
-        if (item.ok()) damaged = CheckItem(item.value(), dim_);
+        // What was allowed when it was put stays.
+        if (item.ok()) damaged = CheckItem(item.value(), dim_, kLargestNumber);
         if (!item.ok() || !damaged.ok()) {
           damaged = Status::Corruption(fmt::format(
               "item '{}': {}", key, item.ok() ? damaged.message() : item.status().message()));
@@ -95,10 +120,13 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
 }
 
 void LocalEngine::Reward(std::string event_id, double value, Done<Result<RewardReply>> done) {
-  if (!(std::abs(value) <= kLargestNumber)) {
-    return done(Status::InvalidArgument(
-        fmt::format("value: is {}, expected a number within ±1e15", value)));
+  const bool fits = value >= options_.reward_min && value <= options_.reward_max;
+  if (!fits && (!options_.clip_rewards || std::isnan(value))) {
+    return done(
+        Status::InvalidArgument(fmt::format("value: is {}, expected a number from {} to {}", value,
+                                            options_.reward_min, options_.reward_max)));
   }
+  value = std::clamp(value, options_.reward_min, options_.reward_max);
   if (const Status status = CheckId("eventId", event_id); !status.ok()) return done(status);
   committer_->Submit(Committer::RewardCommand{
       .event_id = std::move(event_id), .value = value, .done = std::move(done)});
@@ -114,7 +142,7 @@ void LocalEngine::PutItems(std::vector<Item> items, Done<Status> done) {
   std::vector<std::shared_ptr<const Item>> shared;
   shared.reserve(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (const Status status = CheckItem(items[i], dim_); !status.ok()) {
+    if (const Status status = CheckItem(items[i], dim_, options_.max_abs_feature); !status.ok()) {
       return done(items.size() == 1
                       ? status
                       : Status::InvalidArgument(fmt::format("items[{}].{}", i, status.message())));
@@ -140,6 +168,17 @@ Result<Item> LocalEngine::GetItem(const std::string& id) const {
 void LocalEngine::Forget(std::string user, Done<Status> done) {
   if (const Status status = CheckId("userId", user); !status.ok()) return done(status);
   committer_->Submit(Committer::ForgetCommand{.user = std::move(user), .done = std::move(done)});
+}
+
+Status LocalEngine::Close() {
+  if (eraser_ != nullptr) eraser_->Stop();
+  if (committer_ != nullptr) committer_->Stop();
+  if (learner_ != nullptr) learner_->Stop();
+  if (committer_ == nullptr || learner_ == nullptr) return {};
+  for (const std::string& problem : {committer_->last_error(), learner_->last_error()}) {
+    if (!problem.empty()) return {StatusCode::kIoError, problem};
+  }
+  return {};
 }
 
 Status LocalEngine::Checkpoint() {
@@ -172,10 +211,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(
     return Status::InvalidArgument(
         fmt::format("reward_wait_ms: is {}, expected at least 1", options.reward_wait_ms));
   }
-  if (options.default_reward && !(std::abs(*options.default_reward) <= kLargestNumber)) {
-    return Status::InvalidArgument(fmt::format(
-        "default_reward: is {}, expected a number within ±1e15", *options.default_reward));
-  }
+  CODBAND_RETURN_IF_ERROR(CheckLimits(options));
   // Before anything is written.
   const auto policy =
       MakePolicy(options.policy, {.dim = options.dim != 0 ? options.dim : kDefaultDim});

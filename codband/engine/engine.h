@@ -31,6 +31,11 @@ struct EngineOptions {
   double exploration_floor = 0.01;  // share of decisions that are uniform over the candidates
   std::int64_t reward_wait_ms = 600'000;
   std::optional<double> default_reward = 0;  // learned when the wait is over; none: nothing is
+  // Rewards outside of this range are refused or, if `clip_rewards`, moved to its nearer end.
+  double reward_min = -1e6;
+  double reward_max = 1e6;
+  bool clip_rewards = false;
+  double max_abs_feature = 1e6;  // larger features are refused, of items and of actions
   std::size_t users_in_memory = 100'000;
   std::size_t checkpoint_events = 20'000;        // at the latest after so many
   std::int64_t checkpoint_interval_ms = 60'000;  // or so long
@@ -250,6 +255,10 @@ class Engine {
 
   virtual EngineStats Stats() = 0;
   virtual std::size_t dim() const = 0;
+
+  // Commits what was accepted, makes a checkpoint and stops: changes are refused from now on. If
+  // the engine stops in trouble the status says why; what was acknowledged is on disk all the same.
+  virtual Status Close() = 0;
 
   // Makes a checkpoint now.
   virtual Status Checkpoint() = 0;

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -261,6 +263,71 @@ TEST(EngineTest, ADiskErrorIsReportedUntilAWriteSucceeds) {
   disk.Heal();
   EXPECT_TRUE(put().ok());
   EXPECT_EQ(engine->Stats().last_error, "");
+}
+
+TEST(EngineTest, ClosingTellsOfTroubleAndOperatorsAreToldOnce) {
+  auto store = std::make_unique<FakeStore>();
+  FakeStore& disk = *store;
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  EngineOptions options{.dim = 3, .reward_wait_ms = 100, .sync = false};
+  options.log = [&](const LogLine& line) {
+    const std::lock_guard lock(mutex);
+    lines.push_back(std::string(line.cause) + (line.level == LogLevel::kError ? "!" : ""));
+  };
+  const auto engine = Engine::Open(std::move(store), options).value();
+  const auto put = [&] {
+    return Wait<Status>([&](auto done) { engine->PutItems(ThreeItems(), std::move(done)); });
+  };
+  disk.Fail(FakeStore::Call::kWrite, store::Table::kItems);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(put().ok());
+  disk.Heal();
+  EXPECT_TRUE(put().ok());
+  disk.Fail(FakeStore::Call::kWriteBulk, store::Table::kCheckpoint);
+  EXPECT_FALSE(engine->Checkpoint().ok());
+  disk.Heal();
+  EXPECT_TRUE(engine->Checkpoint().ok());
+  disk.Fail(FakeStore::Call::kWrite, store::Table::kItems);
+  EXPECT_FALSE(put().ok());
+  EXPECT_EQ(engine->Close().message(), FakeStore::kFault);
+  EXPECT_EQ(put().code(), StatusCode::kUnavailable);
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"store!", "store", "checkpoint!", "checkpoint", "store!"}));
+}
+
+TEST(EngineTest, RewardsAndFeaturesHaveARange) {
+  EngineBox box({.reward_min = -1, .reward_max = 2, .max_abs_feature = 10});
+  EXPECT_EQ(box.Put({{.id = "big", .features = {0, -10.5, 0}, .named = {}, .tags = {}}}).message(),
+            "features[1]: is -10.5, expected a number within ±10");
+  ASSERT_TRUE(box.Put({{.id = "a", .features = {10, 0, 0}, .named = {}, .tags = {}}}).ok());
+  const auto rank = [&](double feature) {
+    return box.Rank(
+        {.event_id = "e", .user = "ann", .candidates = {{.id = "x", .features = {0, 0, feature}}}});
+  };
+  EXPECT_EQ(rank(11).status().message(),
+            "actions[0].features[2]: is 11, expected a number within ±10");
+  ASSERT_TRUE(rank(-10).ok());
+  EXPECT_EQ(box.Reward("e", 2.5).status().message(),
+            "value: is 2.5, expected a number from -1 to 2");
+  EXPECT_EQ(box->Stats().pending, 1U) << "nothing has changed";
+  box.options().clip_rewards = true;
+  box.options().max_abs_feature = 1;  // items of before stay
+  box.Open();
+  EXPECT_EQ(box->Stats().items, 1U);
+  EXPECT_FALSE(box.Reward("e", std::nan("")).ok());
+  EXPECT_EQ(box.Reward("e", -100).value().outcome, RewardOutcome::kAccepted);
+  ASSERT_TRUE(box.Rank({.event_id = "f", .user = "ann"}).ok());
+  ASSERT_TRUE(box.Reward("f", 1e300).ok());
+  box.Close();
+  const auto finished = box.TakeFinished();
+  ASSERT_EQ(finished.size(), 2U);
+  EXPECT_EQ(finished[0].reward, -1);
+  EXPECT_EQ(finished[1].reward, 2);
+  box.options().default_reward = 5;
+  EXPECT_EQ(box.TryOpen().message(), "rewards.default: is 5, expected a number from -1 to 2");
+  box.options().reward_min = 3;
+  EXPECT_EQ(box.TryOpen().code(), StatusCode::kInvalidArgument);
 }
 
 // The policy's record of a user who is not in memory.

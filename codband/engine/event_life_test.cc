@@ -148,12 +148,16 @@ TEST_F(EventLifeTest, ForgettingAUserWhoOnlyHasPendingDecisionsRemovesThem) {
 TEST_F(EventLifeTest, AUserWhoComesBackAfterTheyWereForgottenStartsAnew) {
   ASSERT_TRUE(box_.Rank({.event_id = "e", .user = "ann"}).ok());
   ASSERT_TRUE(box_.Forget("ann").ok());
-  // A decision made at the very moment is one of before.
-  EXPECT_EQ(RankCode({.event_id = "e", .user = "ann"}), StatusCode::kUnavailable);
-  box_.SetWallClock(-3'600'000);  // must not make the new decision look older
-  box_.Advance(1);
+  // At the very same moment.
   ASSERT_TRUE(box_.Rank({.event_id = "e", .user = "ann"}).ok());
   EXPECT_EQ(Outcome("e"), RewardOutcome::kAccepted);
+  ASSERT_TRUE(box_.Rank({.event_id = "f", .user = "ann"}).ok());
+  ASSERT_TRUE(box_.Forget("ann").ok());
+  EXPECT_EQ(Outcome("f"), RewardOutcome::kUnknown);
+  box_.SetWallClock(-3'600'000);  // must not make the new decision look older
+  box_.Advance(2);
+  ASSERT_TRUE(box_.Rank({.event_id = "f", .user = "ann"}).ok());
+  EXPECT_EQ(Outcome("f"), RewardOutcome::kAccepted);
 }
 
 TEST_F(EventLifeTest, AWallClockThatIsSetEndsNoWait) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,11 @@ class FakeStore final : public store::Store {
   void Fail(Call call, Table table, std::size_t scan_after = 0) {
     const std::lock_guard lock(mutex_);
     fault_ = {call, table, scan_after};
+  }
+  // The same with an exception, as if there were no memory.
+  void Starve(Call call, Table table) {
+    const std::lock_guard lock(mutex_);
+    fault_ = {call, table, 0, true};
   }
   void Heal() {
     const std::lock_guard lock(mutex_);
@@ -146,9 +152,12 @@ class FakeStore final : public store::Store {
     Call call;
     Table table;
     std::size_t scan_after;
+    bool throws = false;
   };
   bool Fails(Call call, Table table) const {
-    return fault_ && fault_->call == call && fault_->table == table;
+    const bool fails = fault_ && fault_->call == call && fault_->table == table;
+    if (fails && fault_->throws) throw std::bad_alloc();
+    return fails;
   }
   Status Apply(Call call, const store::StoreBatch& batch) {
     using Kind = store::StoreBatch::Kind;

@@ -118,9 +118,12 @@ std::size_t Learner::ApplyTogether(std::span<const Entry> entries) {
     failure = Describe(std::current_exception(), entry.sequence, entry.record);
   }
   if (!failure) {
-    for (const Entry& entry : entries) {
-      if (entry.record.kind == LogRecord::Kind::kForget) {
-        erased_.push_back(HashUser(entry.record.user));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].record.kind != LogRecord::Kind::kForget) continue;
+      erased_.push_back(HashUser(entries[i].record.user));
+      if (applied[i].known) {
+        Tell(LogLevel::kInfo, "forgotten",
+             fmt::format("a user was forgotten, by log entry {}", entries[i].sequence));
       }
     }
     entries_since_checkpoint_ += entries.size();

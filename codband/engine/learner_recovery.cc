@@ -20,6 +20,8 @@ namespace {
 constexpr int kMemoryTries = 4;
 constexpr std::chrono::milliseconds kMemoryPause(50);
 constexpr double kSecondsBetweenTries = 1;
+// If so many entries in a row cannot be applied, it is not they who are at fault.
+constexpr std::size_t kRowThatTells = 5;
 
 QuarantinedEntry Gap(std::uint64_t first, std::uint64_t last) {
   return {.first = first, .last = last, .reason = "is missing from the log, a later one is there"};
@@ -271,6 +273,14 @@ Status Learner::PutAside(QuarantinedEntry entry) {
        fmt::format("{} cannot be learned and is left out from now on: {}; learning goes on; "
                    "'codband doctor' lists what is in quarantine",
                    which, reason));
+  if (quarantine_.EndsInARow(kRowThatTells)) {
+    Tell(
+        LogLevel::kError, "learning",
+        fmt::format("the last {} log entries could not be learned: what was learned before them is "
+                    "broken; restore a backup of before ('codband restore'), or delete the user "
+                    "whose rewards or actions are far out of range",
+                    kRowThatTells));
+  }
   return {};
 }
 

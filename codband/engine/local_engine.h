@@ -29,11 +29,7 @@ class LocalEngine final : public Engine {
         options_(options),
         dim_(dim),
         catalogue_(Catalogue(dim), Catalogue(dim)) {}
-  ~LocalEngine() override {
-    if (eraser_ != nullptr) eraser_->Stop();
-    if (committer_ != nullptr) committer_->Stop();
-    if (learner_ != nullptr) learner_->Stop();
-  }
+  ~LocalEngine() override { static_cast<void>(Close()); }
 
   // Reads everything from the store and starts the threads.
   Status Start(std::function<void(const FinishedDecision&)> on_finished);
@@ -54,6 +50,7 @@ class LocalEngine final : public Engine {
   std::vector<QuarantinedEntry> Quarantined() override { return learner_->quarantine().List(); }
   EngineStats Stats() override;
   std::size_t dim() const override { return dim_; }
+  Status Close() override;
   Status Checkpoint() override;
   Status Backup(const std::filesystem::path& directory) override;
   Status Check() override;

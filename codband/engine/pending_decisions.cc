@@ -84,16 +84,17 @@ Result<PendingDecision> PendingDecisions::Read(const std::string& event_id) cons
 
 bool PendingDecisions::IsForgotten(const PendingDecision& pending, const CommitGroup& group) const {
   const std::optional<UserId> user = pending.user_id();
-  return user && WasForgotten(*user, pending.made_ms, group);
+  const auto forgotten_ms = user ? ForgottenAt(*user, group) : std::nullopt;
+  return forgotten_ms && pending.made_ms <= *forgotten_ms;
 }
 
-bool PendingDecisions::WasForgotten(UserId user, std::int64_t time_ms,
-                                    const CommitGroup& group) const {
-  for (const auto* forgotten : {&forgotten_, &group.pending.forgotten}) {
+std::optional<std::int64_t> PendingDecisions::ForgottenAt(UserId user,
+                                                          const CommitGroup& group) const {
+  for (const auto* forgotten : {&group.pending.forgotten, &forgotten_}) {
     const auto found = forgotten->find(user);
-    if (found != forgotten->end() && time_ms <= found->second) return true;
+    if (found != forgotten->end()) return found->second;
   }
-  return false;
+  return std::nullopt;
 }
 
 Status PendingDecisions::CheckRepeat(const std::string& event_id, const PendingDecision& known,
@@ -188,9 +189,11 @@ Result<std::size_t> PendingDecisions::Forget(UserId user, CommitGroup& group) co
   if (!cancelled.empty()) {
     group.pending.waiting_changes.emplace_back(user, -static_cast<int>(cancelled.size()));
   }
+  // Later than the time before, so that it covers decisions made since, in the same moment too.
+  const std::int64_t time_ms = std::max(group.now_ms, ForgottenAt(user, group).value_or(-1) + 1);
   group.batch.Put(store::Table::kMeta, ForgottenKey(user),
-                  NumberKey(static_cast<std::uint64_t>(group.now_ms)));
-  group.pending.forgotten[user] = group.now_ms;
+                  NumberKey(static_cast<std::uint64_t>(time_ms)));
+  group.pending.forgotten[user] = time_ms;
   return cancelled.size();
 }
 

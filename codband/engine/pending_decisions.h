@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -67,8 +68,8 @@ class PendingDecisions {
   // The user's decisions up to now can no longer be rewarded. Those that wait are deleted: returns
   // how many.
   Result<std::size_t> Forget(UserId user, CommitGroup& group) const;
-  // Whether the user was forgotten at this time or later.
-  bool WasForgotten(UserId user, std::int64_t time_ms, const CommitGroup& group) const;
+  // When the user was forgotten last, if that was lately.
+  std::optional<std::int64_t> ForgottenAt(UserId user, const CommitGroup& group) const;
 
   // Ends the waits that are over: about `most`, those that ended first.
   struct Expiry {

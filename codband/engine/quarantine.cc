@@ -101,6 +101,17 @@ std::uint64_t Quarantine::entries() const {
   return count;
 }
 
+bool Quarantine::EndsInARow(std::size_t count) const {
+  const std::lock_guard lock(mutex_);
+  if (by_first_.size() < count) return false;
+  auto entry = by_first_.rbegin();
+  for (std::size_t i = 1; i < count; ++i) {
+    const std::uint64_t next = entry->first;
+    if ((++entry)->second.last + 1 != next) return false;
+  }
+  return true;
+}
+
 Status QuarantineStatus(const QuarantinedEntry& entry) {
   if (entry.forgets) {
     return Status::Corruption(fmt::format(

@@ -40,6 +40,8 @@ class Quarantine {
   bool HasUser(const std::string& user) const;
   std::vector<QuarantinedEntry> List() const;  // oldest first
   std::uint64_t entries() const;               // runs count with their length
+  // Whether the last `count` that were put here follow each other in the log.
+  bool EndsInARow(std::size_t count) const;
 
  private:
   Status Write(const store::StoreBatch& batch) const;

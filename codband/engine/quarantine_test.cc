@@ -276,6 +276,23 @@ TEST_F(QuarantineTest, OnlySoManyAreRememberedOnceACheckpointIsBehindThem) {
   EXPECT_EQ(store_.content(Table::kMeta).size(), Quarantine::kMostKept + 2);
 }
 
+// Then it is what was learned before that is broken, and the operator must know.
+TEST_F(QuarantineTest, ManyInARowAreTold) {
+  const Reference reference = MakeReference(4, 2);
+  Open();
+  const auto told = [&] {
+    const auto lines = TakeLines();
+    return std::ranges::count_if(
+        lines, [](const std::string& line) { return line.starts_with("learning: the last 5 "); });
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(Learn(Bad(reference, 0)).ok());
+  ASSERT_TRUE(Learn(reference.log[0]).ok());
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(Learn(Bad(reference, 0)).ok());
+  EXPECT_EQ(told(), 0);
+  EXPECT_FALSE(Learn(Bad(reference, 0)).ok());
+  EXPECT_EQ(told(), 1);
+}
+
 TEST_F(QuarantineTest, ADamagedRecordStillSaysWhichEntryIsLeftOut) {
   store_.Put(Table::kMeta, QuarantineKey(7), "junk");
   Quarantine quarantine(store_, false);

@@ -114,7 +114,8 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
       offer.named.push_back(item->named.empty() ? nullptr : &item->named);
     } else {
       CODBAND_RETURN_IF_ERROR(CheckId(field("id"), candidate.id));
-      CODBAND_RETURN_IF_ERROR(CheckFeatures(field("features"), candidate.features, dim_));
+      CODBAND_RETURN_IF_ERROR(
+          CheckFeatures(field("features"), candidate.features, dim_, options_.max_abs_feature));
       offer.gathered.insert(offer.gathered.end(), candidate.features.begin(),
                             candidate.features.end());
       offer.named.push_back(candidate.named.empty() ? nullptr : &candidate.named);
@@ -196,6 +197,13 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
     if (!status.ok()) return done(status);
   } catch (const std::exception& error) {
     // A user's record could not be read from disk, or an invariant does not hold.
+    if (options_.log) {
+      options_.log({.level = LogLevel::kError,
+                    .cause = "record",
+                    .message = fmt::format("a user could not be ranked for: {}; others are not "
+                                           "affected; 'codband doctor' tells what is damaged",
+                                           error.what())});
+    }
     return done(Status::IoError(error.what()));
   }
   ranked(workspace.reply);

@@ -158,13 +158,13 @@ TEST(RankingTest, BadRequestsNameTheFieldAndChangeNothing) {
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "n", .features = {1, 2}}}}),
             "actions[0].features: has 2 numbers, expected 3");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "n", .features = {1, 2, NAN}}}}),
-            "actions[0].features[2]: is nan, expected a number within ±1e15");
+            "actions[0].features[2]: is nan, expected a number within ±1000000");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}, {.id = "a"}}}),
             "actions[1].id: is 'a', as that of actions[0]; expected another");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}}, .excluded = {"a"}}),
             "excludedActions: excludes every action, expected at least one to be left");
   EXPECT_EQ(box.Reward("e", NAN).status().message(),
-            "value: is nan, expected a number within ±1e15");
+            "value: is nan, expected a number from -1000000 to 1000000");
   EXPECT_EQ(box.Put({{.id = "x", .features = {1}, .named = {}, .tags = {}}}).message(),
             "features: has 1 numbers, expected 3");
   EXPECT_EQ(box.Put({{.id = "x", .features = {1, 2, 3}, .named = {}, .tags = {}},

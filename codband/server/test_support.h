@@ -174,6 +174,7 @@ class FakeEngine final : public engine::Engine {
     return changes;
   }
   std::vector<engine::QuarantinedEntry> Quarantined() override { return {}; }
+  Status Close() override { return {}; }
   engine::EngineStats Stats() override {
     const std::lock_guard lock(mutex_);
     engine::EngineStats stats;

@@ -121,6 +121,11 @@ std::optional<ServerNote> FindRunningServer(const std::filesystem::path& data) {
   return reply.ok() && reply.value().status == 200 ? note : std::nullopt;
 }
 
+std::string DamageAdvice(const std::filesystem::path& data) {
+  return fmt::format("'codband doctor --data {}' tells more, 'codband restore' restores a backup",
+                     data.string());
+}
+
 Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path& data,
                                                     const store::RocksDbOptions& options) {
   auto store = store::OpenRocksDbStore(data, options);
@@ -134,9 +139,7 @@ Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path&
       break;
     }
     case StatusCode::kCorruption:
-      message += fmt::format(
-          "; 'codband doctor --data {}' tells more, 'codband restore' restores a backup",
-          data.string());
+      message += "; " + DamageAdvice(data);
       break;
     case StatusCode::kNotFound:
       message += "; 'codband serve --data DIR' creates a data directory";

@@ -26,15 +26,24 @@ std::string ReachableUrl(std::string_view scheme, std::string host, std::uint16_
 }  // namespace
 
 Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
-                                                const ServingOptions& options) {
-  std::unique_ptr<Serving> serving(new Serving(config));
+                                                const ServingOptions& options, ServeExit* exit) {
+  std::unique_ptr<Serving> serving(new Serving(config, options.log));
+  ServeExit ignored = ServeExit::kFailed;
+  ServeExit& how = exit == nullptr ? ignored : *exit;
+  how = ServeExit::kFailed;
   RaiseDescriptorLimit();
   // Before the data is opened, which may take a while.
   if (!config.server.tls.empty()) CODBAND_RETURN_IF_ERROR(LoadTls(config.server.tls).status());
   CODBAND_RETURN_IF_ERROR(serving->OpenKeys());
   CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
-  CODBAND_RETURN_IF_ERROR(serving->OpenEngine());
-  CODBAND_RETURN_IF_ERROR(serving->Listen(options.any_port));
+  if (const Status status = serving->OpenEngine(); !status.ok()) {
+    how = status.code() == StatusCode::kInvalidArgument ? ServeExit::kSettings : ServeExit::kData;
+    return status;
+  }
+  if (const Status status = serving->Listen(options.any_port); !status.ok()) {
+    how = ServeExit::kAddress;
+    return status;
+  }
   CODBAND_RETURN_IF_ERROR(serving->WriteNote());
   if (options.demo) {
     auto demo = Demo::Start(*serving->engine_, {.seed = config.engine.seed});
@@ -121,11 +130,16 @@ Status Serving::OpenEngine() {
       log->Append(decision);
     };
   }
-  auto engine =
-      engine::Engine::Open(std::move(store).value(), config_.engine, std::move(on_finished));
+  engine::EngineOptions options = config_.engine;
+  options.log = log_sink_;
+  auto engine = engine::Engine::Open(std::move(store).value(), options, std::move(on_finished));
   if (engine.ok()) {
     engine_ = std::move(engine).value();
     return {};
+  }
+  if (engine.status().code() == StatusCode::kCorruption) {
+    return {StatusCode::kCorruption,
+            fmt::format("{}; {}", engine.status().message(), DamageAdvice(config_.data))};
   }
   if (config_.engine.dim == 0) return engine.status();
   return {engine.status().code(),
@@ -185,15 +199,17 @@ std::optional<std::string> Serving::DecisionLogNews() {
   return fmt::format("decision log: writes succeed again; {} decisions were lost", stats.failed);
 }
 
-void Serving::Stop() {
+Status Serving::Stop() {
   if (server_ != nullptr) {
     server_->Stop();
     if (!url_.empty()) RemoveServerNote(config_.data);
   }
   demo_.reset();
   server_.reset();
+  const Status status = engine_ == nullptr ? Status() : engine_->Close();
   engine_.reset();
   if (log_ != nullptr) log_->Stop();
+  return status;
 }
 
 std::filesystem::path DemoDirectory() {

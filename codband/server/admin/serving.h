@@ -20,6 +20,17 @@ namespace codband::server {
 struct ServingOptions {
   bool demo = false;      // simulated listeners use the server
   bool any_port = false;  // take any free port if the configured one is in use
+  LogSink log = {};       // told what an operator should know; may be empty
+};
+
+// How `codband serve` ends: its exit codes.
+enum class ServeExit {
+  kClean = 0,
+  kFailed = 1,    // none of the following
+  kSettings = 2,  // the command line, a setting, or one that does not fit the data
+  kData = 3,      // the data directory cannot be used: in use, not writable, damaged
+  kAddress = 4,   // the address cannot be listened on
+  kTrouble = 5,   // it stopped while data could not be written, or the last checkpoint failed
 };
 
 // A running server and all that belongs to it: decision log, engine, HTTP, the note in the data
@@ -28,9 +39,11 @@ struct ServingOptions {
 class Serving {
  public:
   // Opens the data directory, creating it if necessary, and listens. Messages say what can be done.
+  // If it fails, `*exit` says in which way.
   static Result<std::unique_ptr<Serving>> Start(const ServeConfig& config,
-                                                const ServingOptions& options = {});
-  ~Serving() { Stop(); }
+                                                const ServingOptions& options = {},
+                                                ServeExit* exit = nullptr);
+  ~Serving() { static_cast<void>(Stop()); }
   Serving(const Serving&) = delete;
   Serving& operator=(const Serving&) = delete;
 
@@ -53,11 +66,12 @@ class Serving {
   std::optional<std::string> ReloadKeys(KeyGate::When when);
 
   // Answers what has been read, removes the note, writes the last checkpoint, flushes the decision
-  // log. Safe to call twice.
-  void Stop();
+  // log. If it stops in trouble the status says why; nothing that was acknowledged is lost. Safe to
+  // call twice.
+  Status Stop();
 
  private:
-  explicit Serving(const ServeConfig& config) : config_(config) {}
+  Serving(const ServeConfig& config, LogSink log) : config_(config), log_sink_(std::move(log)) {}
   // Takes the rights of others away from what may have been made by an older version, or by hand;
   // notes it if there were any.
   void CloseToOthers(const std::filesystem::path& path, Reach reach);
@@ -68,6 +82,7 @@ class Serving {
   Status WriteNote() const;
 
   const ServeConfig config_;
+  const LogSink log_sink_;
   std::unique_ptr<DecisionLog> log_;  // may be null
   std::unique_ptr<KeyGate> keys_;     // null: no key is required
   std::unique_ptr<engine::Engine> engine_;

@@ -32,8 +32,8 @@ TEST_F(ServingTest, AnswersUntilItIsStopped) {
   EXPECT_EQ(running->url, serving->url());
   EXPECT_NE(serving->Greeting().find("listens on " + serving->url()), std::string::npos);
   EXPECT_EQ(serving->DecisionLogNews(), std::nullopt);
-  serving->Stop();
-  serving->Stop();  // a second time is fine
+  EXPECT_TRUE(serving->Stop().ok());
+  EXPECT_TRUE(serving->Stop().ok());  // a second time is fine
   EXPECT_FALSE(ReadServerNote(data()).has_value());
   EXPECT_TRUE(OpenDataStore(data(), {.create = false}).ok()) << "the directory is free again";
 }

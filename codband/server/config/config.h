@@ -8,6 +8,7 @@
 
 #include "codband/base/status.h"
 #include "codband/engine/engine.h"
+#include "codband/server/admin/logger.h"
 #include "codband/server/api/api.h"
 #include "codband/server/api/decision_log.h"
 #include "codband/server/http/server.h"
@@ -23,6 +24,7 @@ struct ServeConfig {
   ApiOptions api;
   store::RocksDbOptions store;
   DecisionLogOptions decision_log;
+  LoggerOptions log;
   std::filesystem::path api_key_file;  // the file that api_key was read from, if any
   std::string api_key;                 // a key with the role admin; empty: none
   std::filesystem::path keys_file;     // of other keys; empty: none

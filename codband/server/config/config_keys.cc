@@ -54,6 +54,16 @@ Status SetSeconds(ServeConfig& config, const ConfigValue& value) {
   return {};
 }
 
+template <auto Member>
+ConfigValue GetReal(const ServeConfig& config) {
+  return config.engine.*Member;
+}
+template <auto Member>
+Status SetReal(ServeConfig& config, const ConfigValue& value) {
+  config.engine.*Member = std::get<double>(value);
+  return {};
+}
+
 constexpr std::string_view kModes[] = {"online", "apprentice", "logging_only"};
 
 Status SetPolicy(ServeConfig& config, const ConfigValue& value) {
@@ -224,6 +234,15 @@ std::vector<ConfigKey> LearningKeys() {
                "0: that of the data directory, 32 for a new one. It cannot be changed later.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>},
+      {.section = "features",
+       .name = "max_abs",
+       .kind = ConfigKind::kReal,
+       .min = 1e-6,
+       .max = kLargestNumber,
+       .help = "Largest absolute value of a feature; items and actions with a larger one are\n"
+               "refused with 400.",
+       .get = GetReal<&engine::EngineOptions::max_abs_feature>,
+       .set = SetReal<&engine::EngineOptions::max_abs_feature>},
       {.section = "rewards",
        .name = "wait_seconds",
        .kind = ConfigKind::kReal,
@@ -248,6 +267,37 @@ std::vector<ConfigKey> LearningKeys() {
          const double* number = std::get_if<double>(&value);
          config.engine.default_reward =
              number != nullptr ? std::optional<double>(*number) : std::nullopt;
+         return {};
+       }},
+      {.section = "rewards",
+       .name = "min",
+       .kind = ConfigKind::kReal,
+       .min = -kLargestNumber,
+       .max = kLargestNumber,
+       .help =
+           "Smallest reward. If yours are from 0 to 1, say so: the narrower the range, the less\n"
+           "a wrong or hostile reward can do.",
+       .get = GetReal<&engine::EngineOptions::reward_min>,
+       .set = SetReal<&engine::EngineOptions::reward_min>},
+      {.section = "rewards",
+       .name = "max",
+       .kind = ConfigKind::kReal,
+       .min = -kLargestNumber,
+       .max = kLargestNumber,
+       .help = "Largest reward.",
+       .get = GetReal<&engine::EngineOptions::reward_max>,
+       .set = SetReal<&engine::EngineOptions::reward_max>},
+      {.section = "rewards",
+       .name = "out_of_range",
+       .kind = ConfigKind::kWord,
+       .words = {"refuse", "clip"},
+       .help =
+           "What happens to rewards out of this range: refuse (400), or clip to its nearer end.",
+       .get = [](const ServeConfig& config) -> ConfigValue {
+         return config.engine.clip_rewards ? "clip" : "refuse";
+       },
+       .set = [](ServeConfig& config, const ConfigValue& value) -> Status {
+         config.engine.clip_rewards = std::get<std::string>(value) == "clip";
          return {};
        }},
   };
@@ -406,7 +456,7 @@ const std::vector<ConfigKey>& ConfigKeys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
     for (auto part : {ServerKeys(), HttpKeys(), SecurityKeys(), LearningKeys(), ResourceKeys(),
-                      DecisionLogKeys()}) {
+                      DecisionLogKeys(), LogKeys()}) {
       std::ranges::move(part, std::back_inserter(all));
     }
     return all;

@@ -79,9 +79,13 @@ exploration_floor = 0.25
 seed = 99
 [features]
 dimension = 12
+max_abs = 50
 [rewards]
 wait_seconds = 90
 default = "none"
+min = -2
+max = 3.5
+out_of_range = "clip"
 [memory]
 users = 123
 cache_mb = 5
@@ -97,6 +101,9 @@ max_file_mb = 3
 max_files = 4
 queue = 5
 when_full = "drop"
+[log]
+format = "json"
+level = "warning"
 )";
 
 TEST_F(ConfigTest, WithoutSourcesTheDefaultsOfTheOptions) {
@@ -135,6 +142,12 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.engine.dim, 12U);
   EXPECT_EQ(config.engine.reward_wait_ms, 90'000);
   EXPECT_EQ(config.engine.default_reward, std::nullopt);
+  EXPECT_EQ(config.engine.max_abs_feature, 50);
+  EXPECT_EQ(config.engine.reward_min, -2);
+  EXPECT_EQ(config.engine.reward_max, 3.5);
+  EXPECT_TRUE(config.engine.clip_rewards);
+  EXPECT_EQ(config.log.format, LogFormat::kJson);
+  EXPECT_EQ(config.log.level, LogLevel::kWarning);
   EXPECT_EQ(config.engine.users_in_memory, 123U);
   EXPECT_EQ(config.store.cache_bytes, 5U << 20);
   EXPECT_EQ(config.store.write_buffer_bytes, 6U << 20);
