@@ -7,129 +7,16 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "codband/base/file.h"
 #include "codband/server/http/http_client.h"
-#include "tests/cli_testing.h"
+#include "tests/serve_cli_testing.h"
 
 namespace codband {
 namespace {
-
-using Json = nlohmann::json;
-using std::chrono::seconds;
-
-// `codband serve` in the background, from its first line of output to its end.
-class Serving {
- public:
-  Serving(const std::string& log, const std::string& arguments, const std::string& environment = "")
-      : log_(log) {
-    const std::string command = "exec env " + environment + " " CODBAND_PROGRAM " serve " +
-                                arguments + " >" + log + " 2>&1";
-    std::filesystem::remove(log);  // of a server before this one
-    pid_ = fork();
-    if (pid_ == 0) {
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-  }
-  ~Serving() {
-    if (pid_ > 0) Stop(SIGKILL);
-  }
-  Serving(const Serving&) = delete;
-  Serving& operator=(const Serving&) = delete;
-
-  std::string output() const {
-    const auto text = ReadFile(log_);
-    return text.ok() ? text.value() : "";
-  }
-
-  // Waits for the text on its output; gives up when it has ended.
-  bool WaitFor(const std::string& text) {
-    while (output().find(text) == std::string::npos) {
-      if (waitpid(pid_, &status_, WNOHANG) == pid_) {
-        pid_ = -1;
-        return output().find(text) != std::string::npos;
-      }
-      usleep(2000);
-    }
-    return true;
-  }
-
-  server::HttpUrl url() {
-    EXPECT_TRUE(WaitFor("Stop it with")) << output();
-    const std::string text = output();
-    const std::size_t at = text.find("http://");
-    EXPECT_NE(at, text.npos) << text;
-    return server::ParseHttpUrl(text.substr(at, text.find_first_of(" \n", at) - at)).value();
-  }
-
-  server::HttpReply Send(const server::HttpRequest& request) {
-    auto client = server::HttpClient::Connect(url(), seconds(60));
-    EXPECT_TRUE(client.ok()) << client.status().message() << output();
-    auto reply = client.value()->Send(request, seconds(60));
-    EXPECT_TRUE(reply.ok()) << reply.status().message();
-    return reply.value();
-  }
-
-  // Its exit code, or minus the signal that ended it.
-  int Stop(int signal) {
-    if (pid_ > 0) {
-      kill(pid_, signal);
-      waitpid(pid_, &status_, 0);
-    }
-    pid_ = -1;
-    return WIFSIGNALED(status_) ? -WTERMSIG(status_) : WEXITSTATUS(status_);
-  }
-
-  pid_t pid() const { return pid_; }
-
- private:
-  std::string log_;
-  pid_t pid_ = -1;
-  int status_ = 0;
-};
-
-class ServeCliTest : public CliTest {
- protected:
-  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
-
-  std::string Arguments(const std::string& more = "") const {
-    return "--data " + Path("data") + " --listen 127.0.0.1:0 --set features.dimension=4 " + more;
-  }
-
-  // Six items, and some visits of three users.
-  static void Use(Serving& server) {
-    for (int i = 0; i < 6; ++i) {
-      const Json item{{"features", {1, i % 2, i % 3, 0}}, {"tags", {"t" + std::to_string(i % 2)}}};
-      const server::HttpReply put = server.Send(
-          {.method = "PUT", .target = "/v1/items/i" + std::to_string(i), .body = item.dump()});
-      ASSERT_EQ(put.status / 100, 2U) << put.body;
-    }
-    for (int v = 0; v < 30; ++v) {
-      const std::string event = "e" + std::to_string(v);
-      const server::HttpReply rank = server.Send(
-          {.method = "POST",
-           .target = "/v1/rank",
-           .body = Json{{"userId", "u" + std::to_string(v % 3)}, {"eventId", event}}.dump()});
-      ASSERT_EQ(rank.status / 100, 2U) << rank.body;
-      const server::HttpReply reward = server.Send({.method = "POST",
-                                                    .target = "/v1/events/" + event + "/reward",
-                                                    .body = Json{{"value", v % 2}}.dump()});
-      ASSERT_EQ(reward.status / 100, 2U) << reward.body;
-    }
-  }
-
-  // All that was learned, as text.
-  std::string Exported(const std::string& data) const {
-    const Outcome outcome = Run("export --data " + data);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return outcome.out;
-  }
-};
 
 TEST_F(ServeCliTest, PrintedConfigurationIsReadBack) {
   const Outcome printed = Run("serve --print-config");
@@ -235,92 +122,6 @@ TEST_F(ServeCliTest, ASecondServerSaysWhoIsThereAlready) {
       << same_port.err;
   EXPECT_FALSE(std::filesystem::exists(Path("other/server.json")));
   EXPECT_EQ(server.Send({.target = "/v1/health/live"}).status, 200U);
-}
-
-TEST_F(ServeCliTest, LinesForTheOperatorAreTextOrJson) {
-  {
-    Serving server(Path("log"), Arguments());
-    EXPECT_TRUE(server.WaitFor(" info start serves " + Path("data") + " at http://127.0.0.1:"));
-    EXPECT_EQ(server.Stop(SIGTERM), 0);
-    EXPECT_NE(server.output().find(" info stop stopped cleanly\n"), std::string::npos)
-        << server.output();
-  }
-  Serving server(Path("log"), Arguments("--set log.format=json --set log.level=info"));
-  EXPECT_EQ(server.Send({.target = "/v1/health/live"}).status, 200U);
-  EXPECT_EQ(server.Stop(SIGTERM), 0);
-  std::vector<std::string> causes;
-  std::istringstream lines(server.output());
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('{')) causes.push_back(Json::parse(line).at("cause"));
-  }
-  EXPECT_EQ(causes, (std::vector<std::string>{"config", "start", "stop", "stop"}))
-      << server.output();
-  EXPECT_EQ(Run("serve --set log.level=loud").exit_code, 2);
-}
-
-// One request within the limits of before: an action of 1e9 in each feature, and its reward.
-TEST_F(ServeCliTest, AnOutlierStopsNeitherLearningNorTheNextStart) {
-  const auto visit = [](Serving& server, int number, const std::string& actions) {
-    const std::string event = "v" + std::to_string(number);
-    const server::HttpReply rank = server.Send(
-        {.method = "POST",
-         .target = "/v1/rank",
-         .body = R"({"userId":"u","eventId":")" + event + R"(","actions":[)" + actions + "]}"});
-    if (rank.status != 200) return rank.status;
-    return server
-        .Send({.method = "POST",
-               .target = "/v1/events/" + event + "/reward",
-               .body = Json{{"value", 1}}.dump()})
-        .status;
-  };
-  const std::string normal =
-      R"({"id":"a","features":[1,0,0.5,0]},{"id":"b","features":[0,1,0,0.5]})";
-  const std::string outlier = R"({"id":"x","features":[1e9,1e9,1e9,1e9]})";
-  {
-    Serving server(Path("log"), Arguments());
-    EXPECT_EQ(visit(server, 0, outlier), 400U) << "out of the range of features";
-    EXPECT_EQ(server.Stop(SIGTERM), 0);
-  }
-  const std::string wide = Arguments("--set features.max_abs=1e15");
-  for (int start = 0; start < 2; ++start) {
-    Serving server(Path("log"), wide);
-    for (int i = 1; i <= 40; ++i) {
-      const unsigned status = visit(server, 100 * start + i, i == 10 ? outlier : normal);
-      EXPECT_TRUE(status == 200 || status == 422) << i << ": " << status << server.output();
-    }
-    EXPECT_EQ(server.Send({.target = "/v1/health/ready"}).status, 200U) << server.output();
-    EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);
-  }
-  Serving server(Path("log"), wide);
-  EXPECT_EQ(server.Send({.target = "/v1/health/ready"}).status, 200U) << server.output();
-  EXPECT_EQ(server.Stop(SIGTERM), 0);
-  EXPECT_EQ(Run("doctor --data " + Path("data")).exit_code, 0);
-}
-
-TEST_F(ServeCliTest, RewardsOutOfTheirRangeAreRefusedOrClipped) {
-  for (const std::string mode : {"refuse", "clip"}) {
-    Serving server(Path("log"), Arguments("--set rewards.min=0 --set rewards.max=1 --set "
-                                          "rewards.out_of_range=" +
-                                          mode));
-    const std::string event = "event-" + mode;
-    ASSERT_EQ(server
-                  .Send({.method = "POST",
-                         .target = "/v1/rank",
-                         .body = R"({"userId":"u","eventId":")" + event +
-                                 R"(","actions":[{"id":"a","features":[1,0,0,0]}]})"})
-                  .status,
-              200U);
-    const server::HttpReply reply = server.Send({.method = "POST",
-                                                 .target = "/v1/events/" + event + "/reward",
-                                                 .body = Json{{"value", 7}}.dump()});
-    EXPECT_EQ(reply.status, mode == "clip" ? 200U : 400U) << reply.body;
-    if (mode == "refuse") {
-      EXPECT_NE(reply.body.find("is 7, expected a number from 0 to 1"), std::string::npos)
-          << reply.body;
-    }
-    EXPECT_EQ(server.Stop(SIGTERM), 0);
-  }
-  EXPECT_EQ(Run("serve " + Arguments("--set rewards.min=2 --set rewards.max=1")).exit_code, 2);
 }
 
 TEST_F(ServeCliTest, AnotherNumberOfFeaturesIsRefused) {

@@ -35,6 +35,19 @@ void Fill(const std::filesystem::path& disk) {
   ::close(fd);
 }
 
+void StopOnAFullDisk(const std::filesystem::path& disk, const std::vector<std::string>& settings,
+                     CrashClient& client) {
+  ServerProcess server(disk / "data", settings);
+  ASSERT_TRUE(server.listens());
+  client.Settle(server);
+  Fill(disk);
+  const std::uint64_t refused = client.refused();
+  client.Run(server, 100'000);
+  EXPECT_GT(client.refused(), refused);
+  EXPECT_EQ(server.Stop(SIGTERM), 5) << "it stops in trouble";
+  ASSERT_TRUE(std::filesystem::remove(disk / "filler"));
+}
+
 void UseAFullDisk(const std::filesystem::path& disk) {
   const std::vector<std::string> settings = {"features.dimension=6",
                                              "durability.checkpoint_events=20",
@@ -81,17 +94,7 @@ void UseAFullDisk(const std::filesystem::path& disk) {
     }
     EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);
   }
-  {
-    ServerProcess server(disk / "data", settings);
-    ASSERT_TRUE(server.listens());
-    client.Settle(server);
-    Fill(disk);
-    const std::uint64_t refused = client.refused();
-    client.Run(server, 100'000);
-    EXPECT_GT(client.refused(), refused);
-    EXPECT_EQ(server.Stop(SIGTERM), 5) << "it stops in trouble";
-    ASSERT_TRUE(std::filesystem::remove(disk / "filler"));
-  }
+  StopOnAFullDisk(disk, settings, client);
   client.set_patient(true);
   ServerProcess server(disk / "data", settings);
   ASSERT_TRUE(server.listens());
