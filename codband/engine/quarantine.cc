@@ -13,29 +13,34 @@ Status Quarantine::Load() {
   const std::string from = QuarantineKey(0);
   const std::string prefix = from.substr(0, from.size() - 8);
   const std::string to = prefix.substr(0, prefix.size() - 1) + '0';  // the byte after '/'
+  std::map<std::uint64_t, QuarantinedEntry> found;
+  const Status read =
+      store_.Scan(store::Table::kMeta, from, to, [&](std::string_view key, auto value) {
+        const auto first = ReadNumberKey(key.substr(prefix.size()));
+        if (!first.ok()) return true;  // no entry of the log has this number
+        auto entry = DecodeQuarantined(value);
+        // The key alone says which entry is left out.
+        found[first.value()] =
+            entry.ok() && entry.value().first == first.value()
+                ? std::move(entry).value()
+                : QuarantinedEntry{.first = first.value(),
+                                   .last = first.value(),
+                                   .reason = "the record of the reason is damaged"};
+        return true;
+      });
+  CODBAND_RETURN_IF_ERROR(read);
   const std::lock_guard lock(mutex_);
-  by_first_.clear();
-  return store_.Scan(store::Table::kMeta, from, to, [&](std::string_view key, auto value) {
-    const auto first = ReadNumberKey(key.substr(prefix.size()));
-    if (!first.ok()) return true;  // no entry of the log has this number
-    auto entry = DecodeQuarantined(value);
-    // The key alone says which entry is left out.
-    by_first_[first.value()] =
-        entry.ok() && entry.value().first == first.value()
-            ? std::move(entry).value()
-            : QuarantinedEntry{.first = first.value(),
-                               .last = first.value(),
-                               .reason = "the record of the reason is damaged"};
-    return true;
-  });
+  by_first_ = std::move(found);
+  return {};
 }
 
 Status Quarantine::Write(const store::StoreBatch& batch) const {
   return read_only_ || batch.empty() ? Status() : store_.Write(batch, true);
 }
 
+// The one writer may read without the lock, which must not be held while the store works: a scan of
+// the store calls Contains().
 Status Quarantine::Add(QuarantinedEntry entry, std::uint64_t checkpoint) {
-  const std::lock_guard lock(mutex_);
   store::StoreBatch batch;
   batch.Put(store::Table::kMeta, QuarantineKey(entry.first), EncodeQuarantined(entry));
   std::size_t dropped = 0;
@@ -45,13 +50,13 @@ Status Quarantine::Add(QuarantinedEntry entry, std::uint64_t checkpoint) {
     ++dropped;
   }
   CODBAND_RETURN_IF_ERROR(Write(batch));
+  const std::lock_guard lock(mutex_);
   while (dropped-- > 0) by_first_.erase(by_first_.begin());
   by_first_[entry.first] = std::move(entry);
   return {};
 }
 
 Status Quarantine::Erase(std::span<const UserId> users) {
-  const std::lock_guard lock(mutex_);
   std::vector<QuarantinedEntry> erased;
   store::StoreBatch batch;
   for (const auto& [first, entry] : by_first_) {
@@ -63,6 +68,7 @@ Status Quarantine::Erase(std::span<const UserId> users) {
     batch.Put(store::Table::kMeta, QuarantineKey(first), EncodeQuarantined(erased.back()));
   }
   CODBAND_RETURN_IF_ERROR(Write(batch));
+  const std::lock_guard lock(mutex_);
   for (QuarantinedEntry& entry : erased) by_first_[entry.first] = std::move(entry);
   return {};
 }

@@ -18,7 +18,7 @@ namespace codband::engine {
 
 // The log entries that cannot be applied. An entry that is put here is durably left out: what was
 // learned is a function of the checkpoint, the log and this list, so it is the same after any
-// restart. It lies in kMeta. Thread-safe.
+// restart. It lies in kMeta. One thread at a time may change it; any may read.
 class Quarantine {
  public:
   // So many are remembered; beyond that the oldest are dropped, once a checkpoint is behind them.
@@ -49,7 +49,7 @@ class Quarantine {
   store::Store& store_;
   const bool read_only_;
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, QuarantinedEntry> by_first_;  // guarded by the mutex
+  std::map<std::uint64_t, QuarantinedEntry> by_first_;  // changed under the mutex
 };
 
 // What the sender of a quarantined entry is told.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <new>
@@ -214,7 +215,7 @@ TEST_F(QuarantineTest, WantOfMemoryPasses) {
 // The first copy has the entry and it is acknowledged: it must not be lost.
 TEST_F(QuarantineTest, AFailureOfTheSecondCopyAloneLeavesNothingOut) {
   const Reference reference = MakeReference(10, 2);
-  int calls = 0;
+  std::atomic<int> calls = 0;
   options_.make_policy = FaultyPolicy::Maker([&](double) {
     if (++calls == 6) throw std::bad_alloc();  // the second copy, third entry
   });
