@@ -12,6 +12,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "codband/base/clock.h"
@@ -78,6 +79,20 @@ std::vector<std::unique_ptr<Worker>> MakeWorkers(const ServerOptions& options, s
   }
   return workers;
 }
+
+// Counts one while it lives. Movable.
+class Counted {
+ public:
+  explicit Counted(std::atomic<std::uint64_t>& count) : count_(&count) { count.fetch_add(1); }
+  Counted(Counted&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  Counted& operator=(Counted&&) = delete;
+  ~Counted() {
+    if (count_ != nullptr) count_->fetch_sub(1);
+  }
+
+ private:
+  std::atomic<std::uint64_t>* count_;
+};
 
 class HttpServer final : public Server, public ServerView {
  public:
@@ -189,6 +204,12 @@ class HttpServer final : public Server, public ServerView {
     for (std::size_t turn = 0;; ++turn) {
       Worker& worker = *workers_[turn % workers_.size()];
       error_code error;
+      // Who comes faster than room can be made waits in the queue of the system.
+      while (seeking_.load() >= kMostSeeking) {
+        retry_.expires_after(std::chrono::milliseconds(1));
+        co_await retry_.async_wait(asio::redirect_error(kUseAwaitable, error));
+        if (!acceptor_.is_open()) co_return;
+      }
       asio::ip::tcp::endpoint client;
       Socket socket = co_await acceptor_.async_accept(worker.io(), client,
                                                       asio::redirect_error(kUseAwaitable, error));
@@ -196,8 +217,8 @@ class HttpServer final : public Server, public ServerView {
       if (!error) {
         try {
           Admit(worker, std::move(socket), client.address());
-        } catch (const std::bad_alloc&) {
-          // This connection is closed, others may come.
+        } catch (...) {
+          // Out of memory, or the client is gone: this connection is closed, others may come.
         }
         continue;
       }
@@ -219,25 +240,19 @@ class HttpServer final : public Server, public ServerView {
       });
       return;
     }
-    if (seeking_.load() >= kMostSeeking) {
-      refused_.fetch_add(1, std::memory_order_relaxed);
-      return;  // closed without a reply
-    }
     // It takes the place of another connection, on that one's worker.
     Worker& other = MostWaiting(worker);
     if (&other != &worker) incoming.socket = MovedTo(other, std::move(incoming.socket));
-    seeking_.fetch_add(1);
-    asio::post(other.io(),
-               [this, &other, verdict = verdict, incoming = std::move(incoming)]() mutable {
-                 seeking_.fetch_sub(1);
-                 const bool of_network = verdict == Verdict::kTooManyOfNetwork;
-                 if (other.MakeRoom(of_network ? incoming.place.network() : std::nullopt)) {
-                   displaced_.fetch_add(1, std::memory_order_relaxed);
-                   Open(other, std::move(incoming));
-                 } else {
-                   Refuse(other, of_network, std::move(incoming));
-                 }
-               });
+    asio::post(other.io(), [this, &other, verdict = verdict, seeking = Counted(seeking_),
+                            incoming = std::move(incoming)]() mutable {
+      const bool of_network = verdict == Verdict::kTooManyOfNetwork;
+      if (other.MakeRoom(of_network ? incoming.place.network() : std::nullopt)) {
+        displaced_.fetch_add(1, std::memory_order_relaxed);
+        Open(other, std::move(incoming));
+      } else {
+        Refuse(other, of_network, std::move(incoming));
+      }
+    });
   }
 
   // On the worker's thread.
@@ -256,10 +271,9 @@ class HttpServer final : public Server, public ServerView {
     if (refusing_.load() >= kMostRefusing) return;  // closed without a reply
     const auto session =
         std::make_shared<Session>(worker, *service_, *this, options_, guard_, std::move(incoming));
-    refusing_.fetch_add(1);
     asio::co_spawn(
         worker.io(), [session, of_network] { return session->Refuse(of_network); },
-        [this](const std::exception_ptr&) { refusing_.fetch_sub(1); });
+        [refusing = Counted(refusing_)](const std::exception_ptr&) {});
   }
 
   // The worker with the most idle connections, else with the most that wait for their clients.

@@ -53,7 +53,12 @@ Awaitable<void> Session::Run() {
     // Out of memory or another resource: this connection ends, the others go on.
     failure = std::current_exception();
   }
-  if (failure) ReplyFailed(failure);
+  if (!failure) co_return;
+  try {
+    co_await ReplyFailed(failure);
+  } catch (...) {
+    // Not even for that.
+  }
 }
 
 Awaitable<bool> Session::Open() {
@@ -69,18 +74,16 @@ Awaitable<bool> Session::Open() {
   co_return opened == TlsStream::Opened::kYes;
 }
 
-void Session::ReplyFailed(const std::exception_ptr& failure) {
-  try {
-    HttpError error = ErrorOfException(failure);
-    if (error.status == 500) error.message = "the request failed";
-    reply_.Reset();
-    service_.SetError(reply_, error);
-    AppendReply(false);
-    connection_.WriteSome();  // what the socket does not take at once is lost
-    worker_.metrics().Record(match_.index, reply_.status, Clock::now() - received_);
-  } catch (...) {
-    // Not even for that.
-  }
+Awaitable<void> Session::ReplyFailed(const std::exception_ptr& failure) {
+  if (replied_ || connection_.state() == State::kIdle) co_return;  // nobody waits for a reply
+  HttpError error = ErrorOfException(failure);
+  if (error.status == 500) error.message = "the request failed";
+  reply_.Reset();
+  service_.SetError(reply_, error);
+  AppendReply(false);
+  worker_.metrics().Record(match_.index, reply_.status, Clock::now() - received_);
+  const bool written = co_await connection_.WriteAll();
+  if (written) co_await connection_.Linger();
 }
 
 Awaitable<void> Session::Refuse(bool of_network) {
@@ -102,6 +105,7 @@ Awaitable<void> Session::Refuse(bool of_network) {
 // One request and its reply. False: the connection ends.
 Awaitable<bool> Session::ServeOne() {
   connection_.ClearTimeout();
+  replied_ = false;
   header_bytes_ = 0;
   reply_.Reset();
   reader_.emplace(head_, body_);
@@ -439,6 +443,7 @@ void Session::AppendReply(bool keep_alive) {
   }
   output += "\r\n";
   if (!match_.head && reply_.status != 204) output += reply_.body;
+  replied_ = true;
 }
 
 }  // namespace codband::server

@@ -44,7 +44,7 @@ class Session final {
   Awaitable<bool> Open();
   Awaitable<bool> ServeOne();
   // Replies to the request at hand that it failed, if that is possible.
-  void ReplyFailed(const std::exception_ptr& failure);
+  Awaitable<void> ReplyFailed(const std::exception_ptr& failure);
   Awaitable<Next> ReadRequest();
   Awaitable<Next> ReadHeader();
   Awaitable<Next> ReadBody();
@@ -92,6 +92,7 @@ class Session final {
   std::size_t header_bytes_ = 0;
   RouteMatch match_;
   Reply reply_;
+  bool replied_ = false;        // the reply is in the output of the connection
   Clock::time_point received_;  // when the last byte arrived; of a streamed body, the header's last
 };
 
