@@ -5,6 +5,7 @@
 // clang-format on
 
 #include <boost/asio/ip/address.hpp>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -19,7 +20,7 @@ struct ClientNetwork {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
-  bool operator==(const ClientNetwork&) const = default;
+  auto operator<=>(const ClientNetwork&) const = default;
 };
 // Nothing for this machine itself, whose connections are only counted in all: a proxy on it stands
 // for many clients.

@@ -1,7 +1,6 @@
 #include "codband/server/keys/key_failures.h"
 
 #include <algorithm>
-#include <boost/asio/ip/address_v6.hpp>
 
 namespace codband::server {
 namespace {
@@ -9,18 +8,11 @@ namespace {
 constexpr auto kForgiven = std::chrono::minutes(10);
 constexpr auto kLongestWait = std::chrono::minutes(5);
 
-}  // namespace
-
-KeyFailures::Address KeyFailures::Site(const Address& address) {
-  if (!address.is_v6()) return address;
-  const auto v6 = address.to_v6();
-  if (v6.is_v4_mapped()) {
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, v6);
-  }
-  auto bytes = v6.to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), 0);
-  return boost::asio::ip::address_v6(bytes);
+ClientNetwork Site(const boost::asio::ip::address& address) {
+  return NetworkOf(address).value_or(ClientNetwork{});
 }
+
+}  // namespace
 
 KeyFailures::Clock::duration KeyFailures::Wait(const Address& address,
                                                Clock::time_point now) const {
@@ -31,7 +23,7 @@ KeyFailures::Clock::duration KeyFailures::Wait(const Address& address,
 
 void KeyFailures::Note(const Address& address, std::uint64_t key, Clock::time_point now) {
   if (most_ == 0) return;
-  const Address site = Site(address);
+  const ClientNetwork site = Site(address);
   if (entries_.size() >= kMostAddresses && !entries_.contains(site)) {
     entries_.erase(std::ranges::min_element(entries_, {},
                                             [](const auto& entry) { return entry.second.last; }));

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <map>
 
+#include "codband/server/http/admission.h"
+
 namespace codband::server {
 
 // Wrong keys by the address they came from. From the `most`-th on, further keys of that address are
@@ -19,8 +21,8 @@ namespace codband::server {
 // guessing others.
 //
 // The same wrong key again is not a guess but a client that has not been told of a new key: it
-// counts once. IPv6 addresses count by their first 64 bits, which a site has to itself. At most
-// kMostAddresses are remembered; those that were quiet for longest are forgotten first. Not
+// counts once. Addresses count by their network (ClientNetwork), those of this machine together. At
+// most kMostAddresses are remembered; those that were quiet for longest are forgotten first. Not
 // thread-safe.
 class KeyFailures {
  public:
@@ -43,10 +45,9 @@ class KeyFailures {
     Clock::time_point until = {};            // no key is looked at before
     std::array<std::uint64_t, 4> keys = {};  // the latest, in a ring
   };
-  static Address Site(const Address& address);
 
   const std::size_t most_;
-  std::map<Address, Entry> entries_;
+  std::map<ClientNetwork, Entry> entries_;
 };
 
 }  // namespace codband::server
