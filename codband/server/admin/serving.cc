@@ -127,6 +127,9 @@ Status Serving::OpenEngine() {
     engine_ = std::move(engine).value();
     return {};
   }
+  if (engine.status().code() == StatusCode::kCorruption) {
+    return WithRepair(engine.status(), config_.data);
+  }
   if (config_.engine.dim == 0) return engine.status();
   return {engine.status().code(),
           fmt::format("{} (features.dimension is {}; 0 takes that of the directory)",
