@@ -78,8 +78,10 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
 
   std::vector<std::shared_ptr<const Item>> items;
   Status damaged;
-  CODBAND_RETURN_IF_ERROR(
-      store_->Scan(store::Table::kItems, {}, {}, [&](std::string_view key, std::string_view value) {
+  std::vector<store::Store::Lost> lost;  // the store tells of it; the other items are served
+  CODBAND_RETURN_IF_ERROR(store_->ScanPastDamage(
+      store::Table::kItems,
+      [&](std::string_view key, std::string_view value) {
         auto item = DecodeItem(value);
         // What was allowed when it was put stays.
         if (item.ok()) damaged = CheckItem(item.value(), dim_, kLargestNumber);
@@ -90,7 +92,8 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
         }
         items.push_back(std::make_shared<const Item>(std::move(item).value()));
         return true;
-      }));
+      },
+      lost));
   CODBAND_RETURN_IF_ERROR(damaged);
   catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items); });
 

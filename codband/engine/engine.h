@@ -188,6 +188,8 @@ struct EngineStats {
   std::uint64_t erasing = 0;  // forgotten users of whom something is still in a file
   store::StoreStats store;
   std::string last_error;  // of the store, if it is in trouble now
+  // What was found to be damaged on disk; see Store::Damage. The rest goes on.
+  std::vector<std::string> damage;
 };
 
 // A decision whose outcome is known, for a decision log.

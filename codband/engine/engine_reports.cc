@@ -200,6 +200,7 @@ EngineStats LocalEngine::Stats() {
   stats.items = catalogue_.Read([](const Catalogue& catalogue) { return catalogue.size(); });
   stats.queue = committer_->queue_length();
   stats.store = store_->Stats();
+  stats.damage = store_->Damage();
   stats.erasing = eraser_ == nullptr ? 0 : eraser_->waiting();
   stats.last_error = committer_->last_error();
   if (stats.last_error.empty()) stats.last_error = learner_->last_error();

@@ -24,23 +24,26 @@ Status NoSuchEvent(const std::string& event_id) {
 
 Status PendingDecisions::Load() {
   CODBAND_RETURN_IF_ERROR(LoadForgotten());
-  CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kPending, {}, {}, [&](auto, auto value) {
+  std::vector<store::Store::Lost> lost;  // the store tells of it; the other decisions wait
+  const auto count = [&](std::string_view, std::string_view value) {
     if (const auto user = PendingDecision::WaitingUser(value)) {
       CountWaiting(*user, 1);
     } else if (PendingDecision::Waits(value)) {
       ++waiting_;  // it is damaged
     }
     return true;
-  }));
+  };
+  CODBAND_RETURN_IF_ERROR(store_.ScanPastDamage(store::Table::kPending, count, lost));
   Status damaged;
-  CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kDeadlines, {}, {}, [&](auto key, auto value) {
+  const auto note = [&](std::string_view key, std::string_view value) {
     const auto deadline = Deadline::Decode(key, value);
     damaged = deadline.status();
     if (!deadline.ok()) return false;
     next_deadline_ = std::max(next_deadline_, deadline.value().number + 1);
-    old_deadlines_end_ = deadline.value().time_ms;  // they are in order
+    old_deadlines_end_ = std::max(old_deadlines_end_, deadline.value().time_ms);
     return true;
-  }));
+  };
+  CODBAND_RETURN_IF_ERROR(store_.ScanPastDamage(store::Table::kDeadlines, note, lost));
   return damaged;
 }
 

@@ -115,6 +115,11 @@ class RecordingStore final : public store::Store {
               const Visit& visit) const override {
     return store_->Scan(table, from, to, visit);
   }
+  Status ScanPastDamage(store::Table table, const Visit& visit,
+                        std::vector<Lost>& lost) const override {
+    return store_->ScanPastDamage(table, visit, lost);
+  }
+  std::vector<std::string> Damage() const override { return store_->Damage(); }
   Status Backup(const std::filesystem::path& directory) override {
     return store_->Backup(directory);
   }

@@ -101,6 +101,32 @@ class FaultFile final : public rocksdb::FSSequentialFile,
   std::uint64_t position_ = 0;
 };
 
+// A file that is open to be changed in place.
+class FaultRandomFile final : public rocksdb::FSRandomRWFile {
+ public:
+  using Options = rocksdb::IOOptions;
+  using Context = rocksdb::IODebugContext;
+
+  FaultRandomFile(FaultFileSystem& disk, std::string path, FaultFileSystem::NodePtr node)
+      : disk_(disk), path_(std::move(path)), node_(std::move(node)) {}
+
+  IOStatus Write(std::uint64_t offset, const Slice& bytes, const Options&, Context*) override {
+    return disk_.Overwrite(path_, *node_, offset, {bytes.data(), bytes.size()});
+  }
+  IOStatus Read(std::uint64_t offset, std::size_t count, const Options&, Slice* result,
+                char* scratch, Context*) const override {
+    return disk_.Read(path_, *node_, offset, count, result, scratch);
+  }
+  IOStatus Flush(const Options&, Context*) override { return IOStatus::OK(); }
+  IOStatus Sync(const Options&, Context*) override { return disk_.Sync(path_, *node_); }
+  IOStatus Close(const Options&, Context*) override { return IOStatus::OK(); }
+
+ private:
+  FaultFileSystem& disk_;
+  const std::string path_;
+  const FaultFileSystem::NodePtr node_;
+};
+
 class FaultDirectory final : public rocksdb::FSDirectory {
  public:
   FaultDirectory(FaultFileSystem& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
@@ -193,6 +219,16 @@ IOStatus FaultFileSystem::Append(const std::string& path, Node& node, std::strin
   IOStatus status = IOStatus::NoSpace("No space left on device", path);
   status.SetRetryable(true);
   return status;
+}
+
+IOStatus FaultFileSystem::Overwrite(const std::string& path, Node& node, std::uint64_t offset,
+                                    std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  if (Happens(faults_.write_error)) return Fail(path, "Input/output error");
+  if (!node.old) node.old = node.data.substr(0, node.synced);
+  if (node.data.size() < offset + bytes.size()) node.data.resize(offset + bytes.size());
+  std::ranges::copy(bytes, node.data.begin() + static_cast<std::ptrdiff_t>(offset));
+  return IOStatus::OK();
 }
 
 IOStatus FaultFileSystem::Truncate(Node& node, std::size_t size) {
@@ -341,6 +377,16 @@ IOStatus FaultFileSystem::ReopenWritableFile(const std::string& path, const File
     }
   }
   return NewWritableFile(path, options, file, context);
+}
+
+IOStatus FaultFileSystem::NewRandomRWFile(const std::string& path, const FileOptions&,
+                                          std::unique_ptr<rocksdb::FSRandomRWFile>* file,
+                                          Context*) {
+  const std::lock_guard lock(mutex_);
+  NodePtr node;
+  const IOStatus found = Find(path, node);
+  if (found.ok()) *file = std::make_unique<FaultRandomFile>(*this, path, std::move(node));
+  return found;
 }
 
 IOStatus FaultFileSystem::NewDirectory(const std::string& path, const Options&,

@@ -68,6 +68,9 @@ class FaultFileSystem final : public rocksdb::FileSystem {
   IOStatus ReopenWritableFile(const std::string& path, const FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* file,
                               Context* context) override;
+  IOStatus NewRandomRWFile(const std::string& path, const FileOptions& options,
+                           std::unique_ptr<rocksdb::FSRandomRWFile>* file,
+                           Context* context) override;
   IOStatus NewDirectory(const std::string& path, const Options& options,
                         std::unique_ptr<rocksdb::FSDirectory>* directory,
                         Context* context) override;
@@ -100,6 +103,7 @@ class FaultFileSystem final : public rocksdb::FileSystem {
 
  private:
   friend class FaultFile;
+  friend class FaultRandomFile;
   friend class FaultDirectory;
 
   // A file or a directory; it may have several names, or none any more.
@@ -125,6 +129,8 @@ class FaultFileSystem final : public rocksdb::FileSystem {
   Names NamesLeft(RandomStream& random) const;
 
   IOStatus Append(const std::string& path, Node& node, std::string_view bytes);
+  IOStatus Overwrite(const std::string& path, Node& node, std::uint64_t offset,
+                     std::string_view bytes);
   IOStatus Truncate(Node& node, std::size_t size);
   IOStatus Sync(const std::string& path, Node& node);
   IOStatus SyncDirectory(const std::string& path);

@@ -39,7 +39,65 @@ class NamedFile final : public rocksdb::FSWritableFileOwnerWrapper {
   bool named_ = false;
 };
 
+// Writes to a file and to a copy of it.
+class TwinFile final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  using Options = rocksdb::IOOptions;
+  using Context = rocksdb::IODebugContext;
+
+  TwinFile(std::unique_ptr<rocksdb::FSWritableFile> file,
+           std::unique_ptr<rocksdb::FSWritableFile> twin)
+      : rocksdb::FSWritableFileOwnerWrapper(std::move(file)), twin_(std::move(twin)) {}
+
+  IOStatus Append(const rocksdb::Slice& bytes, const Options& options, Context* context) override {
+    const IOStatus status = twin_->Append(bytes, options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Append(bytes, options, context) : status;
+  }
+  IOStatus Append(const rocksdb::Slice& bytes, const Options& options,
+                  const rocksdb::DataVerificationInfo& sum, Context* context) override {
+    const IOStatus status = twin_->Append(bytes, options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Append(bytes, options, sum, context) : status;
+  }
+  IOStatus Truncate(std::uint64_t size, const Options& options, Context* context) override {
+    const IOStatus status = twin_->Truncate(size, options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Truncate(size, options, context) : status;
+  }
+  IOStatus Flush(const Options& options, Context* context) override {
+    const IOStatus status = twin_->Flush(options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Flush(options, context) : status;
+  }
+  IOStatus Sync(const Options& options, Context* context) override {
+    const IOStatus status = twin_->Sync(options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Sync(options, context) : status;
+  }
+  IOStatus Fsync(const Options& options, Context* context) override {
+    const IOStatus status = twin_->Fsync(options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Fsync(options, context) : status;
+  }
+  IOStatus Close(const Options& options, Context* context) override {
+    const IOStatus status = twin_->Close(options, context);
+    return status.ok() ? FSWritableFileOwnerWrapper::Close(options, context) : status;
+  }
+
+ private:
+  const std::unique_ptr<rocksdb::FSWritableFile> twin_;
+};
+
 }  // namespace
+
+bool IsListOfFiles(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("MANIFEST-") && !name.ends_with(kTwinSuffix);
+}
+
+IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
+                                rocksdb::IODebugContext* context) {
+  // Without the list its copy is of no use, and may be missing.
+  if (IsListOfFiles(path)) {
+    target()->DeleteFile(path + kTwinSuffix, options, context).PermitUncheckedError();
+  }
+  return target()->DeleteFile(path, options, context);
+}
 
 IOStatus NamedFiles::NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                      std::unique_ptr<rocksdb::FSWritableFile>* file,
@@ -48,6 +106,11 @@ IOStatus NamedFiles::NewWritableFile(const std::string& path, const rocksdb::Fil
   const auto slash = path.rfind('/');
   if (made.ok() && path.ends_with(".sst") && slash != path.npos) {
     *file = std::make_unique<NamedFile>(*target(), path.substr(0, slash), std::move(*file));
+  }
+  if (made.ok() && IsListOfFiles(path)) {
+    std::unique_ptr<rocksdb::FSWritableFile> twin;
+    made = target()->NewWritableFile(path + kTwinSuffix, options, &twin, context);
+    if (made.ok()) *file = std::make_unique<TwinFile>(std::move(*file), std::move(twin));
   }
   return made;
 }

@@ -247,6 +247,39 @@ Status CutLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory
   return {};
 }
 
+Status VisitBatches(rocksdb::Env& env, const std::filesystem::path& directory,
+                    const std::function<Status(const std::string& bytes)>& visit) {
+  const auto logs = ListLogs(env, directory);
+  if (!logs.ok()) return logs.status();
+  for (const auto& path : logs.value()) {
+    std::unique_ptr<rocksdb::SequentialFile> file;
+    const rocksdb::Status opened = env.NewSequentialFile(path, &file, rocksdb::EnvOptions());
+    if (!opened.ok()) return Failed("open", path, opened);
+    std::string block, batch;
+    do {
+      const rocksdb::Status read = NextBlock(*file, block);
+      if (!read.ok()) return Failed("read", path, read);
+      Piece piece;
+      for (std::size_t at = 0; at + kHeaderBytes <= block.size();) {
+        if (ReadPiece(std::string_view(block).substr(at), piece) != PieceState::kGood) {
+          ++at;  // the next one may start at any byte
+          batch.clear();
+          continue;
+        }
+        at += kHeaderBytes + piece.bytes.size();
+        const bool starts = piece.type == kWhole || piece.type == kFirst;
+        if (!starts && batch.empty()) continue;  // its beginning is damaged
+        if (starts) batch.clear();
+        batch += piece.bytes;
+        if (piece.type != kWhole && piece.type != kLast) continue;
+        CODBAND_RETURN_IF_ERROR(visit(batch));
+        batch.clear();
+      }
+    } while (block.size() == kBlockBytes);
+  }
+  return {};
+}
+
 Result<std::uint64_t> LogBytes(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory) {
   const auto logs = ListLogs(env, rocksdb_directory);
   if (!logs.ok()) return logs.status();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 
 #include "codband/base/status.h"
 
@@ -27,6 +28,11 @@ Status CheckLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directo
 // syncs it: what a failed write left behind must not come back. Nobody may be writing.
 Status CutLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory,
                std::uint64_t last_sequence);
+
+// Calls visit(bytes) with every intact batch of all logs, in the order of writing; damaged ones are
+// left out. Nobody may be writing.
+Status VisitBatches(rocksdb::Env& env, const std::filesystem::path& directory,
+                    const std::function<Status(const std::string& bytes)>& visit);
 
 // Bytes of all logs.
 Result<std::uint64_t> LogBytes(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory);

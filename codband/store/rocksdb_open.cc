@@ -62,7 +62,7 @@ Status CheckNothingElseThere(rocksdb::Env& env, const fs::path& path) {
   for (const std::string& name : names) {
     if (name == "." || name == "..") continue;
     if (name == "LOCK" || name == "IDENTITY" || name == "LOG" || name == "LOG.old" ||
-        name == "MANIFEST-000001" || name.ends_with(".dbtmp")) {
+        name.starts_with("MANIFEST-000001") || name.ends_with(".dbtmp")) {
       continue;
     }
     const bool of_database = name.ends_with(".sst") || name.ends_with(".log") ||
@@ -104,14 +104,6 @@ Status CheckFamilies(const fs::path& path, const RocksDbLayout& layout,
         fmt::format("cannot open {}: it is a RocksDB database of another program", path.string()));
   }
   return {};
-}
-
-// Checks that no process has the database open. One may open it right after; then opening fails.
-Status CheckLock(rocksdb::Env& env, const fs::path& path) {
-  rocksdb::FileLock* lock = nullptr;
-  const rocksdb::Status status = env.LockFile(path / "LOCK", &lock);
-  if (!status.ok()) return OpenStatus(status, path);
-  return FromRocksDb(env.UnlockFile(lock), "unlock", path);
 }
 
 Result<RocksDbHandle> OpenExisting(const fs::path& path, const RocksDbLayout& layout,
@@ -158,6 +150,29 @@ Status MakeDirectories(const RocksDbLayout& layout, const fs::path& path) {
 }
 
 }  // namespace
+
+Status CheckLock(rocksdb::Env& env, const fs::path& path) {
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status status = env.LockFile(path / "LOCK", &lock);
+  if (!status.ok()) return OpenStatus(status, path);
+  return FromRocksDb(env.UnlockFile(lock), "unlock", path);
+}
+
+std::string KeyText(std::string_view key) {
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (std::ranges::all_of(key, printable)) return std::string(key);
+  constexpr std::size_t kShown = 16;
+  std::string text = "0x";
+  for (const char c : key.substr(0, kShown)) {
+    text += fmt::format("{:02x}", static_cast<std::uint8_t>(c));
+  }
+  return key.size() > kShown ? text + "…" : text;
+}
+
+std::string LostText(Table table, const Store::Lost& lost) {
+  return fmt::format("table '{}' is damaged from '{}' to '{}': {}", TableName(table),
+                     KeyText(lost.from), KeyText(lost.up_to), lost.reason);
+}
 
 Status FromRocksDb(const rocksdb::Status& status, std::string_view action, const fs::path& path) {
   if (status.ok()) return {};

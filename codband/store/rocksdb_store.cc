@@ -20,6 +20,7 @@
 #include "codband/store/read_write_lock.h"
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_open.h"
+#include "codband/store/rocksdb_salvage.h"
 #include "codband/store/rocksdb_tables.h"
 
 namespace codband::store {
@@ -90,6 +91,8 @@ class RocksDbStore final : public Store {
   Status Get(Table table, std::string_view key, std::string& value) const override;
   Status Scan(Table table, std::string_view from, std::string_view to,
               const Visit& visit) const override;
+  Status ScanPastDamage(Table table, const Visit& visit, std::vector<Lost>& lost) const override;
+  std::vector<std::string> Damage() const override;
   Status Backup(const fs::path& directory) override;
   Status Scrub(const Traces& traces) override;
   Status Verify() const override;
@@ -100,6 +103,10 @@ class RocksDbStore final : public Store {
   rocksdb::ColumnFamilyHandle* Handle(Table table) const {
     return database_.tables.at(static_cast<std::size_t>(table));
   }
+  rocksdb::Options OptionsOf(Table table) const {
+    return {layout_.database, layout_.families.at(1 + static_cast<std::size_t>(table)).options};
+  }
+  void SpareDamagedTables();
   template <typename Operation>
   Status Change(const Operation& operation);
   void NoteAcknowledged(const rocksdb::WriteBatch& batch);
@@ -140,6 +147,7 @@ Status RocksDbStore::Change(const Operation& operation) {
     if (!trouble_.ok()) return trouble_;
     // After a background error RocksDB may accept writes for a while, without flushing.
     const bool failed = database_.listener->failed();
+    SpareDamagedTables();
     return FromRocksDb(failed ? database_.listener->status() : operation(), "write to", path_);
   };
   Status status = attempt();
@@ -253,15 +261,16 @@ Status RocksDbStore::WriteBulk(StoreBatch batch) {
       std::unique(sorted.rbegin(), sorted.rend(),
                   [&](const Entry* a, const Entry* b) { return place(a) == place(b); });
   sorted.erase(sorted.begin(), kept.base());
-  return Change([&] { return Ingest(sorted); });
+  const Status status = Change([&] { return Ingest(sorted); });
+  // To find a place for its files RocksDB reads those that are there. A plain write needs none of
+  // them.
+  return status.code() == StatusCode::kCorruption ? Write(batch, true) : status;
 }
 
 rocksdb::Status RocksDbStore::MakeTableFile(std::span<const Entry* const> entries,
                                             const fs::path& file) const {
   const Table table = entries.front()->table;
-  const auto& family = layout_.families.at(1 + static_cast<std::size_t>(table));
-  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(),
-                                rocksdb::Options(layout_.database, family.options), Handle(table));
+  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), OptionsOf(table), Handle(table));
   rocksdb::Status status = writer.Open(file);
   for (const Entry* entry : entries) {
     if (!status.ok()) return status;
@@ -294,7 +303,8 @@ rocksdb::Status RocksDbStore::Ingest(std::span<const Entry* const> sorted) {
     argument.external_files = {file};
     argument.options.move_files = true;
     argument.options.failed_move_fall_back_to_copy = true;
-    argument.options.write_global_seqno = false;
+    // In the file, not in RocksDB's list of files alone: from the files the list can be made anew.
+    argument.options.write_global_seqno = true;
   }
   const std::lock_guard no_backup(bulk_mutex_);
   // An ingested file survives a crash; the writes before it must survive too, so sync the
@@ -318,7 +328,42 @@ Status RocksDbStore::Get(Table table, std::string_view key, std::string& value) 
     return Status::NotFound(fmt::format("no such key in {}", TableName(table)));
   }
   if (status.ok()) value.assign(found.data(), found.size());
-  return FromRocksDb(status, "read from", path_);
+  if (!IsDamage(status)) return FromRocksDb(status, "read from", path_);
+  const std::string damage = fmt::format("record '{}' of table '{}' is damaged: {}", KeyText(key),
+                                         TableName(table), status.ToString());
+  database_.listener->NoteDamage(damage);
+  return Status::Corruption(damage);
+}
+
+// A table with a damaged file is no longer compacted, so that the file stays as it is for a repair,
+// and RocksDB does not try in vain.
+void RocksDbStore::SpareDamagedTables() {
+  if (!database_.listener->has_damaged_tables()) return;
+  for (const std::string& name : database_.listener->TakeDamagedTables()) {
+    const auto handle = std::ranges::find_if(
+        database_.handles, [&](const auto* family) { return family->GetName() == name; });
+    if (handle == database_.handles.end()) continue;
+    static_cast<void>(database_.db->SetOptions(*handle, {{"disable_auto_compactions", "true"}}));
+  }
+}
+
+Status RocksDbStore::ScanPastDamage(Table table, const Visit& visit,
+                                    std::vector<Lost>& lost) const {
+  const ReadWriteLock::CallbackGuard open(lock_);
+  if (!database_.db) return trouble_;
+  if (Handle(table) == nullptr) return {};
+  const std::size_t before = lost.size();
+  Status status =
+      store::ScanPastDamage(*database_.db, *Handle(table), OptionsOf(table), visit, lost);
+  for (std::size_t i = before; i < lost.size(); ++i) {
+    database_.listener->NoteDamage(LostText(table, lost[i]));
+  }
+  return status;
+}
+
+std::vector<std::string> RocksDbStore::Damage() const {
+  const ReadWriteLock::ReadGuard open(lock_);
+  return database_.listener ? database_.listener->damage() : std::vector<std::string>();
 }
 
 Status RocksDbStore::Scan(Table table, std::string_view from, std::string_view to,
@@ -454,8 +499,12 @@ Result<std::unique_ptr<Store>> OpenRocksDbStore(const fs::path& directory,
   auto database = CheckAndOpenRocksDb(path, layout, options);
   if (!database.ok()) return database.status();
   if (!options.read_only) DeleteBulkDirectory(*layout.env, path / kBulkDirectory);
-  return std::unique_ptr<Store>(std::make_unique<RocksDbStore>(
-      path, std::move(layout), options.read_only, std::move(database).value()));
+  return MakeRocksDbStore(path, std::move(layout), options.read_only, std::move(database).value());
+}
+
+std::unique_ptr<Store> MakeRocksDbStore(const fs::path& path, RocksDbLayout layout, bool read_only,
+                                        RocksDbHandle database) {
+  return std::make_unique<RocksDbStore>(path, std::move(layout), read_only, std::move(database));
 }
 
 }  // namespace codband::store

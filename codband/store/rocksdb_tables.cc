@@ -59,6 +59,11 @@ bool IsQueue(Table table) {
   return table == Table::kLog || table == Table::kPending || table == Table::kDeadlines;
 }
 
+// Damage is found for a block at a time: one record in each, so that no other is lost with it.
+bool HasRecordsOfTheirOwn(Table table) {
+  return table == Table::kUsers || table == Table::kPeople || table == Table::kItems;
+}
+
 // Most lookups are for keys that may not exist.
 bool NeedsFilter(Table table) {
   return table == Table::kPending || table == Table::kUsers || table == Table::kPeople;
@@ -106,10 +111,9 @@ RocksDbLayout MakeRocksDbLayout(const RocksDbOptions& options) {
   for (std::size_t i = 0; i < kTableCount; ++i) {
     const Table table = static_cast<Table>(i);
     rocksdb::ColumnFamilyOptions family = FamilyOptions(write_buffer_bytes, layout.cache);
-    if (NeedsFilter(table)) {
-      auto* format = family.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
-      format->filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    }
+    auto* format = family.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
+    if (NeedsFilter(table)) format->filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    if (HasRecordsOfTheirOwn(table)) format->block_size = 1;
     if (IsQueue(table)) {
       // A file with so many tombstones in a row, or half of it tombstones, is compacted at once, so
       // that finding the front of a queue stays fast.

@@ -92,6 +92,22 @@ class Store {
   virtual Status Scan(Table table, std::string_view from, std::string_view to,
                       const Visit& visit) const = 0;
 
+  // Where bytes on disk are not what was written: the records from one key up to another cannot be
+  // read, as far as they were not found elsewhere.
+  struct Lost {
+    std::string from;
+    std::string up_to;                   // inclusive
+    std::vector<std::string> keys = {};  // those of them that are known
+    std::string reason;
+  };
+  // Visits the whole table in no particular order, past what is damaged, which is added to `lost`.
+  virtual Status ScanPastDamage(Table table, const Visit& visit, std::vector<Lost>&) const {
+    return Scan(table, {}, {}, visit);
+  }
+  // What was found to be damaged since the start: which table, which record or file. Nothing else
+  // is affected: other records are read, writes and the compaction of other tables go on.
+  virtual std::vector<std::string> Damage() const { return {}; }
+
   // Copies a snapshot into `directory`, which must not exist yet, while others write (bulk writes
   // wait). The copy can be opened like the original. Files are hard-linked where the file system
   // allows it, and copied otherwise. Until it is complete its name ends in ".partial". Group and

@@ -121,9 +121,12 @@ std::optional<ServerNote> FindRunningServer(const std::filesystem::path& data) {
   return reply.ok() && reply.value().status == 200 ? note : std::nullopt;
 }
 
-std::string DamageAdvice(const std::filesystem::path& data) {
-  return fmt::format("'codband doctor --data {}' tells more, 'codband restore' restores a backup",
-                     data.string());
+Status WithRepair(const Status& status, const std::filesystem::path& data) {
+  if (status.code() != StatusCode::kCorruption) return status;
+  return Status::Corruption(fmt::format(
+      "{}; 'codband doctor --data {} --repair' tells what a repair would drop, and with --yes "
+      "repairs it; 'codband restore' restores a backup",
+      status.message(), data.string()));
 }
 
 Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path& data,
@@ -139,8 +142,7 @@ Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path&
       break;
     }
     case StatusCode::kCorruption:
-      message += "; " + DamageAdvice(data);
-      break;
+      return WithRepair(store.status(), data);
     case StatusCode::kNotFound:
       message += "; 'codband serve --data DIR' creates a data directory";
       break;

@@ -27,8 +27,8 @@ std::optional<ServerNote> ReadServerNote(const std::filesystem::path& data);
 // The same, if a server answers at that address.
 std::optional<ServerNote> FindRunningServer(const std::filesystem::path& data);
 
-// What to do about damaged data, for the end of a message.
-std::string DamageAdvice(const std::filesystem::path& data);
+// A status of a data directory, with the commands that help if it is kCorruption.
+Status WithRepair(const Status& status, const std::filesystem::path& data);
 
 // Opens the store of a data directory. Messages say what can be done.
 Result<std::unique_ptr<store::Store>> OpenDataStore(const std::filesystem::path& data,

@@ -11,7 +11,9 @@
 #include "codband/base/text.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/records.h"
+#include "codband/engine/repair.h"
 #include "codband/server/admin/data_directory.h"
+#include "codband/store/rocksdb_open.h"
 #include "codband/store/store.h"
 
 namespace codband::server {
@@ -96,21 +98,41 @@ Result<std::string> LookAtLog(const store::Store& store, std::uint64_t checkpoin
 Result<std::string> LookAtTable(const store::Store& store, const TableName& name) {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
-  CODBAND_RETURN_IF_ERROR(store.Scan(name.table, {}, {}, [&](auto key, auto value) {
+  std::vector<store::Store::Lost> lost;
+  const auto count = [&](std::string_view key, std::string_view value) {
     ++entries;
     bytes += key.size() + value.size();
     return true;
-  }));
+  };
+  CODBAND_RETURN_IF_ERROR(store.ScanPastDamage(name.table, count, lost));
+  if (!lost.empty()) {
+    std::string text = fmt::format("{} {} can be read", Count(entries), name.what);
+    for (const auto& range : lost) text += "; " + store::LostText(name.table, range);
+    return Status::Corruption(text);
+  }
   return fmt::format("{} {} ({})", Count(entries), name.what, Size(bytes));
 }
 
-Result<std::string> LookAtModels(const std::filesystem::path& data,
+// How many users a repair has dropped.
+std::uint64_t DroppedUsers(const store::Store& store) {
+  std::string bytes;
+  if (!store.Get(store::Table::kMeta, engine::kDroppedUsersKey, bytes).ok()) return 0;
+  const auto count = engine::ReadNumberKey(bytes);
+  return count.ok() ? count.value() : 0;
+}
+
+Result<std::string> LookAtModels(const std::filesystem::path& data, std::uint64_t dropped_users,
                                  std::vector<engine::QuarantinedEntry>& quarantined) {
   try {
     auto engine = OpenDataForReading(data);
     if (!engine.ok()) return engine.status();
     quarantined = engine.value()->Quarantined();
-    CODBAND_RETURN_IF_ERROR(engine.value()->Check());
+    const Status sums = engine.value()->Check();
+    if (!sums.ok() && dropped_users > 0) {
+      return fmt::format("models keep what they learned from {} users whom a repair has dropped",
+                         Count(dropped_users));
+    }
+    CODBAND_RETURN_IF_ERROR(sums);
     const engine::EngineStats stats = engine.value()->Stats();
     return fmt::format("{} models add up to their {} users", Count(stats.models),
                        Count(stats.users));
@@ -183,7 +205,7 @@ Result<std::vector<Finding>> ExamineData(const std::filesystem::path& data) {
     findings.push_back(Look(name.part, LookAtTable(tables, name)));
   }
   std::vector<engine::QuarantinedEntry> quarantined;
-  findings.push_back(Look("models", LookAtModels(data, quarantined)));
+  findings.push_back(Look("models", LookAtModels(data, DroppedUsers(tables), quarantined)));
   ListQuarantine(quarantined, findings);
   return findings;
 }
@@ -192,7 +214,9 @@ Status CheckSound(const std::filesystem::path& data, const std::vector<Finding>&
   const auto broken = std::ranges::find(findings, false, &Finding::sound);
   if (broken == findings.end()) return {};
   return {StatusCode::kCheckFailed,
-          fmt::format("{} is not sound: {}: {}", data.string(), broken->part, broken->text)};
+          fmt::format("{} is not sound: {}: {}; 'codband doctor --data {} --repair' tells what a "
+                      "repair would drop",
+                      data.string(), broken->part, broken->text, data.string())};
 }
 
 }  // namespace codband::server

@@ -138,8 +138,7 @@ Status Serving::OpenEngine() {
     return {};
   }
   if (engine.status().code() == StatusCode::kCorruption) {
-    return {StatusCode::kCorruption,
-            fmt::format("{}; {}", engine.status().message(), DamageAdvice(config_.data))};
+    return WithRepair(engine.status(), config_.data);
   }
   if (config_.engine.dim == 0) return engine.status();
   return {engine.status().code(),
