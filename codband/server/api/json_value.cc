@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "codband/server/api/json_fault.h"
@@ -121,6 +122,7 @@ Result<dom::object> JsonParser::ParseObject(std::string_view body) {
   if (error == simdjson::SUCCESS) {
     error = parser_.parse(body.data(), body.size(), true).get(value);
   }
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // the server's fault: 503
   if (error != simdjson::SUCCESS) {
     std::string fault = DescribeJsonFault(body, kMaxJsonDepth);
     if (fault.empty()) {
