@@ -122,7 +122,9 @@ Status Serving::OpenEngine() {
   CloseToOthers(config_.data, Reach::kOne);
   CloseToOthers(config_.data / "rocksdb", Reach::kTree);
   CloseToOthers(BackupRoot(config_), Reach::kOne);
-  auto store = OpenDataStore(config_.data, config_.store);
+  // Absolute: by that paths are recognised in messages, which clients get without them.
+  std::error_code error;
+  auto store = OpenDataStore(std::filesystem::absolute(config_.data, error), config_.store);
   if (!store.ok()) return store.status();
   std::function<void(const engine::FinishedDecision&)> on_finished;
   if (log_ != nullptr) {

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
 #include "codband/base/file.h"
 #include "codband/server/admin/admin_testing.h"
 #include "codband/server/admin/data_directory.h"
+#include "codband/server/http/http_client.h"
 
 namespace codband::server {
 namespace {
@@ -67,6 +69,26 @@ TEST_F(ServingTest, AnotherDimensionIsRefusedWithTheSetting) {
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(refused.status().message().find("features.dimension is 3"), std::string::npos)
       << refused.status().message();
+}
+
+// Clients are told that something is wrong, and not where the server keeps its files.
+TEST_F(ServingTest, PathsAreHiddenAlsoIfTheDataDirectoryIsRelative) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(path(""));
+  ServeConfig config = Config();
+  config.data = "data";
+  const auto serving = Serving::Start(config).value();
+  std::filesystem::current_path(before);
+  std::filesystem::rename(data() / "rocksdb", data() / "gone");
+  auto client = HttpClient::Connect(ParseHttpUrl(serving->url()).value(), std::chrono::seconds(60));
+  const auto reply = client.value()->Send(
+      {.method = "POST", .target = "/v1/backup", .body = R"({"name":"monday"})"},
+      std::chrono::seconds(60));
+  std::filesystem::rename(data() / "gone", data() / "rocksdb");
+  ASSERT_TRUE(reply.ok()) << reply.status().message();
+  EXPECT_GE(reply.value().status, 500U) << reply.value().body;
+  EXPECT_NE(reply.value().body.find("<path>"), std::string::npos) << reply.value().body;
+  EXPECT_EQ(reply.value().body.find("rocksdb"), std::string::npos) << reply.value().body;
 }
 
 TEST_F(ServingTest, ADecisionLogThatCannotBeOpenedIsAnError) {
