@@ -411,6 +411,23 @@ TEST_F(ServeCliTest, DamageIsFoundAndNotRestored) {
   const Outcome restore = Run("restore --from " + Path("data") + " --data " + Path("to"));
   EXPECT_EQ(restore.exit_code, 1) << restore.out;
   EXPECT_FALSE(std::filesystem::exists(Path("to")));
+
+  // A repair says what it would drop, does it when told, and then the server starts.
+  EXPECT_NE(doctor.err.find("--repair"), std::string::npos) << doctor.err;
+  EXPECT_EQ(Run("doctor --yes --data " + Path("data")).exit_code, 2);
+  const Outcome plan = Run("doctor --repair --data " + Path("data"));
+  EXPECT_EQ(plan.exit_code, 1) << plan.out << plan.err;
+  EXPECT_NE(plan.out.find("would drop: "), std::string::npos) << plan.out;
+  EXPECT_NE(plan.err.find("--yes"), std::string::npos) << plan.err;
+  EXPECT_EQ(Run("doctor --data " + Path("data")).exit_code, 1) << "nothing has changed";
+  const Outcome repair = Run("doctor --repair --yes --data " + Path("data"));
+  EXPECT_EQ(repair.exit_code, 0) << repair.out << repair.err;
+  EXPECT_NE(repair.out.find("dropped: "), std::string::npos) << repair.out;
+  EXPECT_TRUE(std::filesystem::exists(Path("data") + "/rocksdb.damaged"));
+  Serving server(Path("log"), Arguments());
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  const Outcome sound = Run("doctor --data " + Path("data"));
+  EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
 }
 
 TEST_F(ServeCliTest, DecisionLogHoldsFinishedDecisions) {

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "codband/store/fault_files.h"
+
 namespace codband::store {
 namespace {
 
@@ -42,102 +44,6 @@ class HeldLock final : public rocksdb::FileLock {
 };
 
 }  // namespace
-
-// An open file, for whatever it is open.
-class FaultFile final : public rocksdb::FSSequentialFile,
-                        public rocksdb::FSRandomAccessFile,
-                        public rocksdb::FSWritableFile {
- public:
-  using Options = rocksdb::IOOptions;
-  using Context = rocksdb::IODebugContext;
-
-  FaultFile(FaultFileSystem& disk, std::string path, FaultFileSystem::NodePtr node)
-      : disk_(disk), path_(std::move(path)), node_(std::move(node)) {}
-
-  // As FSSequentialFile.
-  IOStatus Read(std::size_t count, const Options&, Slice* result, char* scratch,
-                Context*) override {
-    const IOStatus status = disk_.Read(path_, *node_, position_, count, result, scratch);
-    if (status.ok()) position_ += result->size();
-    return status;
-  }
-  IOStatus Skip(std::uint64_t count) override {
-    position_ += count;
-    return IOStatus::OK();
-  }
-  // As FSRandomAccessFile.
-  IOStatus Read(std::uint64_t offset, std::size_t count, const Options&, Slice* result,
-                char* scratch, Context*) const override {
-    return disk_.Read(path_, *node_, offset, count, result, scratch);
-  }
-  // As FSWritableFile.
-  using FSWritableFile::Append;
-  IOStatus Append(const Slice& bytes, const Options&, Context*) override {
-    return disk_.Append(path_, *node_, {bytes.data(), bytes.size()});
-  }
-  IOStatus Truncate(std::uint64_t size, const Options&, Context*) override {
-    return disk_.Truncate(*node_, size);
-  }
-  IOStatus Close(const Options&, Context*) override { return IOStatus::OK(); }
-  IOStatus Flush(const Options&, Context*) override { return IOStatus::OK(); }
-  IOStatus Sync(const Options&, Context*) override { return disk_.Sync(path_, *node_); }
-  bool IsSyncThreadSafe() const override { return true; }
-  std::uint64_t GetFileSize(const Options&, Context*) override {
-    const std::lock_guard lock(disk_.mutex_);
-    return node_->data.size();
-  }
-
-  // Of all three.
-  bool use_direct_io() const override { return false; }
-  std::size_t GetRequiredBufferAlignment() const override { return 4096; }
-  IOStatus InvalidateCache(std::size_t, std::size_t) override { return IOStatus::OK(); }
-  rocksdb::Temperature GetTemperature() const override { return rocksdb::Temperature::kUnknown; }
-  std::size_t GetUniqueId(char*, std::size_t) const override { return 0; }
-
- private:
-  FaultFileSystem& disk_;
-  const std::string path_;
-  const FaultFileSystem::NodePtr node_;
-  std::uint64_t position_ = 0;
-};
-
-// A file that is open to be changed in place.
-class FaultRandomFile final : public rocksdb::FSRandomRWFile {
- public:
-  using Options = rocksdb::IOOptions;
-  using Context = rocksdb::IODebugContext;
-
-  FaultRandomFile(FaultFileSystem& disk, std::string path, FaultFileSystem::NodePtr node)
-      : disk_(disk), path_(std::move(path)), node_(std::move(node)) {}
-
-  IOStatus Write(std::uint64_t offset, const Slice& bytes, const Options&, Context*) override {
-    return disk_.Overwrite(path_, *node_, offset, {bytes.data(), bytes.size()});
-  }
-  IOStatus Read(std::uint64_t offset, std::size_t count, const Options&, Slice* result,
-                char* scratch, Context*) const override {
-    return disk_.Read(path_, *node_, offset, count, result, scratch);
-  }
-  IOStatus Flush(const Options&, Context*) override { return IOStatus::OK(); }
-  IOStatus Sync(const Options&, Context*) override { return disk_.Sync(path_, *node_); }
-  IOStatus Close(const Options&, Context*) override { return IOStatus::OK(); }
-
- private:
-  FaultFileSystem& disk_;
-  const std::string path_;
-  const FaultFileSystem::NodePtr node_;
-};
-
-class FaultDirectory final : public rocksdb::FSDirectory {
- public:
-  FaultDirectory(FaultFileSystem& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
-  IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
-    return disk_.SyncDirectory(path_);
-  }
-
- private:
-  FaultFileSystem& disk_;
-  const std::string path_;
-};
 
 FaultFileSystem::FaultFileSystem(std::uint64_t seed)
     : random_({.seed = seed, .event = 0}, 0), capacity_(kNoLimit) {

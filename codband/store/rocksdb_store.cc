@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "codband/base/file.h"
+#include "codband/store/bulk_files.h"
 #include "codband/store/read_write_lock.h"
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_open.h"
@@ -33,49 +34,6 @@ constexpr const char* kBulkDirectory = "bulk";
 
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
-// Removes the directory it was given when it goes out of scope.
-class Leftovers {
- public:
-  explicit Leftovers(fs::path path) : path_(std::move(path)) {}
-  ~Leftovers() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Leftovers(const Leftovers&) = delete;
-  Leftovers& operator=(const Leftovers&) = delete;
-
-  void Keep() { path_.clear(); }
-
- private:
-  fs::path path_;
-};
-
-// The files of a bulk write, until RocksDB has taken them over; those that are left are deleted
-// when it goes out of scope.
-class BulkFiles {
- public:
-  explicit BulkFiles(rocksdb::Env& env) : env_(env) {}
-  ~BulkFiles() {
-    for (const fs::path& path : paths_) static_cast<void>(env_.DeleteFile(path));
-  }
-  BulkFiles(const BulkFiles&) = delete;
-  BulkFiles& operator=(const BulkFiles&) = delete;
-
-  void Add(fs::path path) { paths_.push_back(std::move(path)); }
-
- private:
-  rocksdb::Env& env_;
-  std::vector<fs::path> paths_;
-};
-
-// Deletes what a bulk write left that a crash interrupted.
-void DeleteBulkDirectory(rocksdb::Env& env, const fs::path& directory) {
-  std::vector<std::string> names;
-  if (!env.GetChildren(directory, &names).ok()) return;
-  for (const std::string& name : names) static_cast<void>(env.DeleteFile(directory / name));
-  static_cast<void>(env.DeleteDir(directory));
-}
 
 class RocksDbStore final : public Store {
  public:
