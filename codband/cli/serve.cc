@@ -140,7 +140,8 @@ Status Serve(const server::ServeConfig& config, const ServeFlags& flags, int& ex
   while (!stop) {
     const Signals::Came came = signals->Wait(1000);
     stop = came == Signals::Came::kStop;
-    report("keys", serving.ReloadKeys(came == Signals::Came::kReload ? server::KeyGate::When::kNow
+    report("keys",
+           serving.ReloadKeys(came == Signals::Came::kReload ? server::KeyGate::When::kNow
                                                              : server::KeyGate::When::kChanged));
     if (came == Signals::Came::kReload) report("tls", serving.ReloadTls());
     report("decision_log", serving.DecisionLogNews());
