@@ -24,6 +24,8 @@ class PowerCuts {
                 .checkpoint_events = 9,
                 .checkpoint_interval_ms = 86'400'000,
                 .now_ms = [this] { return world_.now_ms.load(); },
+                .steady_ms = [this] { return world_.now_ms.load(); },
+                .boot_id = "of the test",
                 .event_id_seed = 1};
   }
 
