@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto item = engine::DecodeItem(bytes);
   if (!item.ok()) return 0;
   if (engine::EncodeItem(item.value()) != bytes) std::abort();
-  if (!engine::CheckItem(item.value(), kDim).ok()) return 0;
+  if (!engine::CheckItem(item.value(), kDim, kLargestNumber).ok()) return 0;
   engine::Catalogue catalogue(kDim);
   catalogue.Put(std::vector{std::make_shared<const engine::Item>(item.value())});
   if (catalogue.Find(item.value().id) == nullptr) std::abort();
