@@ -50,7 +50,7 @@ namespace {
 
 constexpr std::size_t kDim = 25;
 
-// Users with three periods: one forgotten, one remembered, one that goes on.
+// Users with three periods or more: some forgotten, one remembered, one that goes on.
 class Population {
  public:
   Population() : policy_(MakeOrDie("codband", {.dim = kDim})), tastes_(2) {
@@ -64,16 +64,16 @@ class Population {
   void GrowTo(UserId users) {
     for (; users_ < users; ++users_) {
       for (std::size_t period = 0; period < 3; ++period) Live(tastes_[(users_ + period) % 2]);
-      ASSERT_EQ(decision_.period, 2U) << "user " << users_;
+      ASSERT_GE(decision_.period, 2U) << "user " << users_;
     }
   }
 
   const Policy& policy() const { return *policy_; }
 
  private:
-  // A change can be found from observation 26 of a period on.
+  // A change can be found from observation 26 of a period on; the first of a new taste is left out.
   void Live(std::span<const double> taste) {
-    for (int i = 0; i < 30; ++i, ++event_) {
+    for (int i = 0; i < 40; ++i, ++event_) {
       RandomStream random({1, event_}, 601);
       std::vector<double> arm(kDim);
       random.FillNormal(arm);

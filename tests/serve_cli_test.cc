@@ -425,7 +425,8 @@ TEST_F(ServeCliTest, DamageIsFoundAndNotRestored) {
   EXPECT_NE(repair.out.find("dropped: "), std::string::npos) << repair.out;
   EXPECT_TRUE(std::filesystem::exists(Path("data") + "/rocksdb.damaged"));
   Serving server(Path("log"), Arguments());
-  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  EXPECT_EQ(server.Send({.target = "/v1/health/ready"}).status, 200) << server.output();
+  EXPECT_EQ(server.Stop(SIGTERM), 0) << server.output();
   const Outcome sound = Run("doctor --data " + Path("data"));
   EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
 }
