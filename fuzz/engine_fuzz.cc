@@ -2,13 +2,13 @@
 // goes into quarantine), whatever comes out is a number, and the engine may be killed at any time:
 // it goes on as its twin does, which is never killed, keeps all users in memory and makes no
 // checkpoints. The first bytes are the settings, the others the requests.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <future>
 #include <limits>
 #include <memory>
@@ -118,8 +118,8 @@ struct Answer {
   std::vector<double> numbers = {};
 
   bool operator==(const Answer& other) const {
-    return code == other.code && numbers.size() == other.numbers.size() &&
-           std::memcmp(numbers.data(), other.numbers.data(), numbers.size() * sizeof(double)) == 0;
+    const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number); };
+    return code == other.code && std::ranges::equal(numbers, other.numbers, {}, bits, bits);
   }
 };
 

@@ -53,6 +53,7 @@ if [ -t 1 ]; then
   printed=1
 else
   exec 3>&1
-  printed=$(ninja -C "$directory" "${targets[@]}" | summarise | tee /dev/fd/3 | wc -c)
+  printed=$(ninja -C "$directory" "${targets[@]}" | summarise |
+    while IFS= read -r line; do echo "$line" >&3 && echo "$line"; done | wc -c)
 fi
 [ "$printed" -eq 0 ] || echo "Built codband ($name) in $((SECONDS - start)) s."
