@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "codband/store/list_of_files.h"
+
 namespace codband::store {
 namespace {
 
@@ -84,11 +86,6 @@ class TwinFile final : public rocksdb::FSWritableFileOwnerWrapper {
 };
 
 }  // namespace
-
-bool IsListOfFiles(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return name.starts_with("MANIFEST-") && !name.ends_with(kTwinSuffix);
-}
 
 IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                 rocksdb::IODebugContext* context) {

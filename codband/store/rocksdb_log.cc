@@ -280,6 +280,15 @@ Status VisitBatches(rocksdb::Env& env, const std::filesystem::path& directory,
   return {};
 }
 
+Result<IntactPart> FindIntactPart(rocksdb::Env& env, const std::filesystem::path& file) {
+  const auto scan = ScanLog(env, file, std::numeric_limits<std::uint64_t>::max());
+  if (!scan.ok()) return scan.status();
+  if (!scan.value()) return Status::NotFound(fmt::format("{} is missing", file.string()));
+  return IntactPart{.bytes = scan.value()->good_end,
+                    .is_all = !scan.value()->rest,
+                    .is_torn = scan.value()->rest && !scan.value()->batch_behind};
+}
+
 Result<std::uint64_t> LogBytes(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory) {
   const auto logs = ListLogs(env, rocksdb_directory);
   if (!logs.ok()) return logs.status();

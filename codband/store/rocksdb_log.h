@@ -34,6 +34,14 @@ Status CutLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory
 Status VisitBatches(rocksdb::Env& env, const std::filesystem::path& directory,
                     const std::function<Status(const std::string& bytes)>& visit);
 
+// The bytes of a file of this format up to its first damage. The list of files (MANIFEST-…) is one.
+struct IntactPart {
+  std::uint64_t bytes = 0;
+  bool is_all = true;    // whether nothing follows
+  bool is_torn = false;  // whether what follows is no intact record
+};
+Result<IntactPart> FindIntactPart(rocksdb::Env& env, const std::filesystem::path& file);
+
 // Bytes of all logs.
 Result<std::uint64_t> LogBytes(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory);
 

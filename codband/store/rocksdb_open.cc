@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codband/base/file.h"
+#include "codband/store/list_of_files.h"
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_messages.h"
 
@@ -231,8 +232,14 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLay
     CODBAND_RETURN_IF_ERROR(MakeDirectories(layout, path));
     return OpenRocksDb(path, layout, {}, false);
   }
+  std::string note;
   // The lock first: while another process has the database open its files change.
-  if (!options.read_only) CODBAND_RETURN_IF_ERROR(CheckLock(env, path));
+  if (!options.read_only) {
+    CODBAND_RETURN_IF_ERROR(CheckLock(env, path));
+    const auto mended = MendListOfFiles(env, path);
+    if (!mended.ok()) return mended.status();
+    note = mended.value();
+  }
   CODBAND_RETURN_IF_ERROR(CheckLogs(env, path));
   auto database = OpenExisting(path, layout, options);
   const auto is_odd = [&] {
@@ -242,6 +249,9 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLay
   constexpr int kTries = 5;
   for (int i = 1; i < kTries && options.read_only && is_odd(); ++i) {
     database = OpenExisting(path, layout, options);
+  }
+  if (database.ok() && !note.empty()) {
+    rocksdb::Warn(database.value().db->GetDBOptions().info_log, "%s", note.c_str());
   }
   return database;
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "codband/base/file.h"
+#include "codband/store/list_of_files.h"
 #include "codband/store/test_support.h"
 
 namespace codband::store {
@@ -139,8 +140,9 @@ TEST_F(RocksDbOpenTest, MissingAndDamagedFilesAreCorruption) {
   fs::path table, manifest;
   for (const auto& entry : fs::directory_iterator(rocksdb_)) {
     if (entry.path().extension() == ".sst") table = entry.path();
-    if (entry.path().filename().string().starts_with("MANIFEST")) manifest = entry.path();
+    if (IsListOfFiles(entry.path().string())) manifest = entry.path();
   }
+  fs::remove(manifest.string() + kTwinSuffix);
   for (const fs::path& path : {table, manifest, rocksdb_ / "CURRENT"}) {
     const std::string content = ReadFile(path).value();
     fs::remove(path);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "codband/base/file.h"
-#include "codband/store/named_files.h"
+#include "codband/store/list_of_files.h"
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_open.h"
 #include "codband/store/rocksdb_tables.h"
@@ -129,6 +129,9 @@ Result<std::unique_ptr<Store>> OpenDamagedStore(const fs::path& directory, const
   CODBAND_RETURN_IF_ERROR(CheckLock(*layout.env, original));
   CODBAND_RETURN_IF_ERROR(CopyForRepair(original, path));
   CODBAND_RETURN_IF_ERROR(MendCurrent(path, notes));
+  const auto mended = MendListOfFiles(*layout.env, path);
+  if (!mended.ok()) return mended.status();
+  if (!mended.value().empty()) notes.push_back(mended.value());
   const Status logs = CheckLogs(*layout.env, path);
   if (logs.code() == StatusCode::kCorruption) notes.push_back(logs.message());
   if (!logs.ok() && logs.code() != StatusCode::kCorruption) return logs;
@@ -137,16 +140,6 @@ Result<std::unique_ptr<Store>> OpenDamagedStore(const fs::path& directory, const
   layout.database.paranoid_checks = false;
   for (auto& family : layout.families) family.options.disable_auto_compactions = true;
   auto database = OpenRocksDb(path, layout, {}, false);
-  const fs::path list = path / NewestList(path);
-  const auto twin = ReadFile(list.string() + kTwinSuffix);
-  if (!database.ok() && twin.ok()) {
-    const std::string problem = database.status().message();
-    CODBAND_RETURN_IF_ERROR(WriteFileDurably(list, twin.value()));
-    database = OpenRocksDb(path, layout, {}, false);
-    if (database.ok()) {
-      notes.push_back(fmt::format("the list of files is damaged, its copy is used: {}", problem));
-    }
-  }
   list_made_anew = !database.ok();
   if (!database.ok()) {
     notes.push_back(

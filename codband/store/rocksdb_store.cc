@@ -1,8 +1,10 @@
 #include "codband/store/rocksdb_store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/checkpoint.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
