@@ -1,13 +1,22 @@
 #include "codband/store/named_files.h"
 
+#include <cstdint>
+#include <filesystem>
 #include <utility>
 
+#include "codband/base/parse.h"
 #include "codband/store/list_of_files.h"
 
 namespace codband::store {
 namespace {
 
 using rocksdb::IOStatus;
+
+// Whether RocksDB has named it: a number and ".sst".
+bool IsTableFile(const std::string& path) {
+  const std::filesystem::path name(path);
+  return name.extension() == ".sst" && ParseNumber<std::uint64_t>(name.stem().string()).has_value();
+}
 
 class NamedFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
@@ -41,54 +50,82 @@ class NamedFile final : public rocksdb::FSWritableFileOwnerWrapper {
   bool named_ = false;
 };
 
-// Writes to a file and to a copy of it.
+// Writes to the list of files and to its copy.
 class TwinFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   using Options = rocksdb::IOOptions;
   using Context = rocksdb::IODebugContext;
 
   TwinFile(std::unique_ptr<rocksdb::FSWritableFile> file,
-           std::unique_ptr<rocksdb::FSWritableFile> twin)
-      : rocksdb::FSWritableFileOwnerWrapper(std::move(file)), twin_(std::move(twin)) {}
+           std::unique_ptr<rocksdb::FSWritableFile> twin, std::shared_ptr<ListState> state)
+      : rocksdb::FSWritableFileOwnerWrapper(std::move(file)),
+        twin_(std::move(twin)),
+        state_(std::move(state)) {}
 
   IOStatus Append(const rocksdb::Slice& bytes, const Options& options, Context* context) override {
-    const IOStatus status = twin_->Append(bytes, options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Append(bytes, options, context) : status;
+    return Both([&](auto& file) { return file.Append(bytes, options, context); });
   }
   IOStatus Append(const rocksdb::Slice& bytes, const Options& options,
                   const rocksdb::DataVerificationInfo& sum, Context* context) override {
-    const IOStatus status = twin_->Append(bytes, options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Append(bytes, options, sum, context) : status;
+    return Both([&](auto& file) { return file.Append(bytes, options, sum, context); });
   }
   IOStatus Truncate(std::uint64_t size, const Options& options, Context* context) override {
-    const IOStatus status = twin_->Truncate(size, options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Truncate(size, options, context) : status;
+    return Both([&](auto& file) { return file.Truncate(size, options, context); });
   }
   IOStatus Flush(const Options& options, Context* context) override {
-    const IOStatus status = twin_->Flush(options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Flush(options, context) : status;
+    return Both([&](auto& file) { return file.Flush(options, context); });
   }
   IOStatus Sync(const Options& options, Context* context) override {
-    const IOStatus status = twin_->Sync(options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Sync(options, context) : status;
+    return Both([&](auto& file) { return file.Sync(options, context); });
   }
   IOStatus Fsync(const Options& options, Context* context) override {
-    const IOStatus status = twin_->Fsync(options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Fsync(options, context) : status;
+    return Both([&](auto& file) { return file.Fsync(options, context); });
   }
   IOStatus Close(const Options& options, Context* context) override {
-    const IOStatus status = twin_->Close(options, context);
-    return status.ok() ? FSWritableFileOwnerWrapper::Close(options, context) : status;
+    return Both([&](auto& file) { return file.Close(options, context); });
   }
 
  private:
+  template <typename Operation>
+  IOStatus Both(const Operation& operation) {
+    IOStatus status = operation(*twin_);
+    if (status.ok()) status = operation(*target());
+    if (!status.ok()) state_->in_doubt = true;
+    return status;
+  }
+
   const std::unique_ptr<rocksdb::FSWritableFile> twin_;
+  const std::shared_ptr<ListState> state_;
+};
+
+// Notes that a list has become the one in use, durably.
+class DirectoryOfList final : public rocksdb::FSDirectoryWrapper {
+ public:
+  DirectoryOfList(std::unique_ptr<rocksdb::FSDirectory> directory, std::shared_ptr<ListState> state)
+      : rocksdb::FSDirectoryWrapper(std::move(directory)), state_(std::move(state)) {}
+
+  IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) override {
+    return Synced(FSDirectoryWrapper::Fsync(options, context));
+  }
+  IOStatus FsyncWithDirOptions(const rocksdb::IOOptions& options, rocksdb::IODebugContext* context,
+                               const rocksdb::DirFsyncOptions& what) override {
+    return Synced(FSDirectoryWrapper::FsyncWithDirOptions(options, context, what));
+  }
+
+ private:
+  IOStatus Synced(IOStatus status) {
+    if (status.ok() && state_->renamed.exchange(false)) state_->in_doubt = false;
+    return status;
+  }
+
+  const std::shared_ptr<ListState> state_;
 };
 
 }  // namespace
 
 IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                 rocksdb::IODebugContext* context) {
+  if (IsTableFile(path) && state_->in_doubt) return IOStatus::OK();
   // Without the list its copy is of no use, and may be missing.
   if (IsListOfFiles(path)) {
     target()->DeleteFile(path + kTwinSuffix, options, context).PermitUncheckedError();
@@ -107,8 +144,26 @@ IOStatus NamedFiles::NewWritableFile(const std::string& path, const rocksdb::Fil
   if (made.ok() && IsListOfFiles(path)) {
     std::unique_ptr<rocksdb::FSWritableFile> twin;
     made = target()->NewWritableFile(path + kTwinSuffix, options, &twin, context);
-    if (made.ok()) *file = std::make_unique<TwinFile>(std::move(*file), std::move(twin));
+    if (made.ok()) *file = std::make_unique<TwinFile>(std::move(*file), std::move(twin), state_);
   }
+  return made;
+}
+
+IOStatus NamedFiles::RenameFile(const std::string& from, const std::string& to,
+                                const rocksdb::IOOptions& options,
+                                rocksdb::IODebugContext* context) {
+  const bool list_changes = to.ends_with("/CURRENT");
+  if (list_changes) state_->in_doubt = true;
+  const IOStatus renamed = target()->RenameFile(from, to, options, context);
+  if (list_changes && renamed.ok()) state_->renamed = true;
+  return renamed;
+}
+
+IOStatus NamedFiles::NewDirectory(const std::string& path, const rocksdb::IOOptions& options,
+                                  std::unique_ptr<rocksdb::FSDirectory>* directory,
+                                  rocksdb::IODebugContext* context) {
+  const IOStatus made = target()->NewDirectory(path, options, directory, context);
+  if (made.ok()) *directory = std::make_unique<DirectoryOfList>(std::move(*directory), state_);
   return made;
 }
 

@@ -122,6 +122,31 @@ Result<RocksDbHandle> OpenExisting(const fs::path& path, const RocksDbLayout& la
   return OpenRocksDb(path, layout, existing, options.read_only);
 }
 
+// The list of files in use and its length: RocksDB adds to it whenever its files change.
+std::string ListVersion(rocksdb::Env& env, const fs::path& path) {
+  std::string name;
+  std::uint64_t bytes = 0;
+  rocksdb::ReadFileToString(&env, path / "CURRENT", &name).PermitUncheckedError();
+  if (name.ends_with('\n')) name.pop_back();
+  env.GetFileSize(path / name, &bytes).PermitUncheckedError();
+  return fmt::format("{} {}", name, bytes);
+}
+
+// Opens for reading while another process may write: a file that it deletes meanwhile is missing,
+// or its content is not seen at all. Then once more.
+Result<RocksDbHandle> OpenStill(const fs::path& path, const RocksDbLayout& layout,
+                                const RocksDbOptions& options) {
+  constexpr int kTries = 20, kTriesAtDamage = 5;
+  for (int i = 1;; ++i) {
+    const std::string before = ListVersion(*layout.env, path);
+    auto database = OpenExisting(path, layout, options);
+    const bool is_odd = !database.ok() && (database.status().code() == StatusCode::kCorruption ||
+                                           database.status().code() == StatusCode::kIoError);
+    const bool still = ListVersion(*layout.env, path) == before;
+    if (i == kTries || (still && (!is_odd || i >= kTriesAtDamage))) return database;
+  }
+}
+
 // Whether there is a database in `path`.
 Result<bool> IsThere(rocksdb::Env& env, const fs::path& path) {
   std::uint64_t bytes = 0;
@@ -241,15 +266,8 @@ Result<RocksDbHandle> CheckAndOpenRocksDb(const fs::path& path, const RocksDbLay
     note = mended.value();
   }
   CODBAND_RETURN_IF_ERROR(CheckLogs(env, path));
-  auto database = OpenExisting(path, layout, options);
-  const auto is_odd = [&] {
-    return !database.ok() && (database.status().code() == StatusCode::kCorruption ||
-                              database.status().code() == StatusCode::kIoError);
-  };
-  constexpr int kTries = 5;
-  for (int i = 1; i < kTries && options.read_only && is_odd(); ++i) {
-    database = OpenExisting(path, layout, options);
-  }
+  auto database =
+      options.read_only ? OpenStill(path, layout, options) : OpenExisting(path, layout, options);
   if (database.ok() && !note.empty()) {
     rocksdb::Warn(database.value().db->GetDBOptions().info_log, "%s", note.c_str());
   }
