@@ -94,7 +94,8 @@ void Eraser::Run() {
 Status Eraser::Erase(const std::set<UserId>& users) {
   CODBAND_RETURN_IF_ERROR(DeleteDecisionsOf(users));
   store::Store::Traces traces{.tables = {store::Table::kMeta, store::Table::kLog,
-                                         store::Table::kPending, store::Table::kCheckpoint}};
+                                         store::Table::kPending, store::Table::kCheckpoint,
+                                         store::Table::kCheckpointCopy}};
   for (const UserId user : users) {
     traces.keys.emplace_back(store::Table::kUsers, NumberKey(user));
     traces.keys.emplace_back(store::Table::kPeople, NumberKey(user));

@@ -48,6 +48,9 @@ TEST_F(EventLifeTest, TheSameRequestGivesTheSameDecisionWhateverWasLearnedMeanwh
     EXPECT_EQ(again.ranking[0].probability, first.ranking[0].probability);
     EXPECT_EQ(again.ranking[0].mean, first.ranking[0].mean);
     EXPECT_EQ(again.model, first.model);
+    double sum = 0;
+    for (const RankedItem& item : again.ranking) sum += item.probability;
+    EXPECT_NEAR(sum, 1, 1e-12);
     EXPECT_EQ(box_->Stats().pending, 1U);
     box_.Open();
   }

@@ -249,7 +249,7 @@ Status Learner::WriteCheckpoint() {
     ByteWriter shared;
     learned.users_of_policy->SaveShared(shared);
     record.shared = shared.Take();
-    batch.Put(store::Table::kCheckpoint, std::string(CheckpointRecord::kKey), record.Encode());
+    CheckpointRecord::Put(record.Encode(), batch);
     for (const UserId user : erased_) {
       batch.Delete(store::Table::kUsers, NumberKey(user));
       batch.Delete(store::Table::kPeople, NumberKey(user));

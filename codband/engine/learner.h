@@ -30,10 +30,10 @@ namespace codband::engine {
 inline constexpr std::int64_t kHourMs = 3'600'000;
 
 // A user's record could not be read.
-class ArchiveError : public std::runtime_error {
+class ArchiveError : public UnreadableRecord {
  public:
   explicit ArchiveError(const Status& status)
-      : std::runtime_error(status.message()), code_(status.code()) {}
+      : UnreadableRecord(status.message()), code_(status.code()) {}
   StatusCode code() const { return code_; }
 
  private:

@@ -59,14 +59,11 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
 }
 
 Result<std::optional<CheckpointRecord>> Learner::ReadCheckpoint() const {
-  std::string bytes;
-  const Status found = store_.Get(store::Table::kCheckpoint, CheckpointRecord::kKey, bytes);
-  if (found.code() == StatusCode::kNotFound) return std::optional<CheckpointRecord>();
-  if (!found.ok()) return found;
-  auto record = CheckpointRecord::Decode(bytes);
-  if (!record.ok()) {
-    return Status::Corruption("the checkpoint cannot be read: " + record.status().message());
+  auto record = CheckpointRecord::Get(store_);
+  if (!record.ok() && record.status().code() == StatusCode::kNotFound) {
+    return std::optional<CheckpointRecord>();
   }
+  if (!record.ok()) return record.status();
   if (record.value().sequence == 0) {
     // Nothing was learned. If there is nothing to replay either, any policy may start.
     bool log_is_empty = true;

@@ -131,6 +131,21 @@ TEST_F(LearnerTest, ReplayRefusesAFailedScanAndADamagedCheckpoint) {
   EXPECT_THAT(TryOpen().message(), HasSubstr("the checkpoint cannot be read: "));
 }
 
+TEST_F(LearnerTest, EitherCopyOfTheCheckpointIsEnough) {
+  const Reference reference = MakeReference(5, 2);
+  Open();
+  for (const LogRecord& record : reference.log) ASSERT_TRUE(Learn(record).ok());
+  const std::string key(CheckpointRecord::kKey);
+  for (const Table damaged : {Table::kCheckpoint, Table::kCheckpointCopy}) {
+    ASSERT_TRUE(learner_->Checkpoint().ok());
+    store_.Put(damaged, key, "junk");
+    ASSERT_TRUE(TryOpen().ok());
+    EXPECT_EQ(State(), reference.states[5]);
+  }
+  store_.Put(Table::kCheckpoint, key, "junk");
+  EXPECT_EQ(TryOpen().code(), StatusCode::kCorruption);
+}
+
 TEST_F(LearnerTest, ACheckpointHoldsEveryUserWhoChanged) {
   const Reference reference = MakeReference(40, 8);
   Open();

@@ -40,6 +40,18 @@ Status CheckNoneTwice(const std::vector<Candidate>& candidates, std::vector<std:
   return {};
 }
 
+// The other arms share what the chosen one leaves of the probability, in their present proportion.
+void ScaleOthers(std::uint32_t chosen, std::vector<Ranking::Arm>& arms) {
+  double others = 0;
+  for (std::size_t i = 0; i < arms.size(); ++i) others += i == chosen ? 0 : arms[i].probability;
+  const double left = 1 - arms[chosen].probability;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    if (i == chosen) continue;
+    arms[i].probability = others > 0 ? left * (arms[i].probability / others)
+                                     : left / static_cast<double>(arms.size() - 1);
+  }
+}
+
 }  // namespace
 
 // The time, then 80 random bits. Ids in the order of time let the store append instead of insert.
@@ -154,6 +166,7 @@ Status LocalEngine::TakeEarlier(const PendingDecision& earlier, RankWorkspace& w
                                           .width = decision.width,
                                           .score = decision.score,
                                           .probability = decision.propensity};
+  ScaleOthers(decision.arm, workspace.ranking.arms);
   return {};
 }
 

@@ -355,6 +355,25 @@ Result<CheckpointRecord> CheckpointRecord::Decode(std::string_view bytes) {
   });
 }
 
+void CheckpointRecord::Put(std::string bytes, store::StoreBatch& batch) {
+  batch.Put(store::Table::kCheckpointCopy, std::string(kKey), bytes);
+  batch.Put(store::Table::kCheckpoint, std::string(kKey), std::move(bytes));
+}
+
+Result<CheckpointRecord> CheckpointRecord::Get(const store::Store& store) {
+  const auto read = [&](store::Table table) -> Result<CheckpointRecord> {
+    std::string bytes;
+    CODBAND_RETURN_IF_ERROR(store.Get(table, kKey, bytes));
+    auto record = Decode(bytes);
+    if (record.ok()) return record;
+    return Status::Corruption("the checkpoint cannot be read: " + record.status().message());
+  };
+  auto record = read(store::Table::kCheckpoint);
+  if (record.ok()) return record;
+  auto copy = read(store::Table::kCheckpointCopy);
+  return copy.ok() ? std::move(copy) : std::move(record);
+}
+
 std::string EncodeItem(const Item& item) {
   ByteWriter out;
   out.String(item.id);

@@ -9,6 +9,7 @@
 #include "codband/base/bytes.h"
 #include "codband/engine/engine.h"
 #include "codband/policy/policy.h"
+#include "codband/store/store.h"
 
 namespace codband::engine {
 
@@ -161,6 +162,11 @@ struct CheckpointRecord {
   static constexpr std::string_view kKey = "checkpoint";
   std::string Encode() const;
   static Result<CheckpointRecord> Decode(std::string_view bytes);
+
+  // Into the store and out of it. There are two copies: the second is read if the first one is
+  // damaged or was dropped by a repair. kNotFound if there is none.
+  static void Put(std::string bytes, store::StoreBatch& batch);
+  static Result<CheckpointRecord> Get(const store::Store& store);
 };
 
 std::string EncodeItem(const Item& item);

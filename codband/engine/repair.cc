@@ -38,6 +38,9 @@ class Batches {
     batch_.Put(table, std::string(key), std::move(value));
     if (batch_.entries().size() >= kCopiedAtOnce) Flush();
   }
+  void PutCheckpoint(const CheckpointRecord& record) {
+    CheckpointRecord::Put(record.Encode(), batch_);
+  }
   void Delete(Table table, std::string key) { batch_.Delete(table, std::move(key)); }
   void DeleteAll(Table table) {
     batch_.DeleteRange(table, {}, std::string(2 * kMaxIdBytes, '\xff'));
@@ -90,7 +93,7 @@ class Tidying {
         "everything that was learned: users, models and pending decisions; the catalogue is kept");
     Batches changes(store_);
     for (const Table table : {Table::kLog, Table::kUsers, Table::kPeople, Table::kCheckpoint,
-                              Table::kPending, Table::kDeadlines}) {
+                              Table::kCheckpointCopy, Table::kPending, Table::kDeadlines}) {
       changes.DeleteAll(table);
     }
     return changes.Finish();
@@ -98,13 +101,14 @@ class Tidying {
 
  private:
   Status ReadCheckpoint() {
-    std::string bytes;
-    const Status found = store_.Get(Table::kCheckpoint, CheckpointRecord::kKey, bytes);
-    if (found.code() == StatusCode::kNotFound) return {};
-    CODBAND_RETURN_IF_ERROR(found);
-    auto record = CheckpointRecord::Decode(bytes);
-    checkpoint_lost_ = !record.ok();
-    if (record.ok()) checkpoint_ = std::move(record).value();
+    auto record = CheckpointRecord::Get(store_);
+    if (record.ok()) {
+      checkpoint_ = std::move(record).value();
+    } else if (record.status().code() == StatusCode::kCorruption) {
+      checkpoint_lost_ = true;
+    } else if (record.status().code() != StatusCode::kNotFound) {
+      return record.status();
+    }
     return {};
   }
 
@@ -169,11 +173,8 @@ class Tidying {
       if (people.contains(user)) continue;
       report_.drops.push_back(fmt::format("name and history of a user ({:016x})", user));
     }
-    const std::uint64_t left = people.size() - dropped_.size();
-    if (checkpoint_->users != left) {
-      checkpoint_->users = left;
-      changes.Put(Table::kCheckpoint, CheckpointRecord::kKey, checkpoint_->Encode());
-    }
+    checkpoint_->users = people.size() - dropped_.size();
+    changes.PutCheckpoint(*checkpoint_);  // one of its copies may be missing
     if (!dropped_.empty()) {
       changes.Put(Table::kMeta, kDroppedUsersKey, NumberKey(dropped_.size()));
     }
@@ -274,7 +275,8 @@ Status CopySound(const store::Store& from, store::Store& to, RepairReport& repor
         lost));
     for (const auto& range : lost) {
       report.damage.push_back(store::LostText(table, range));
-      const bool named_later = table == Table::kUsers || table == Table::kPeople;
+      const bool named_later = table == Table::kUsers || table == Table::kPeople ||
+                               table == Table::kCheckpoint || table == Table::kCheckpointCopy;
       for (const std::string& key : range.keys) {
         if (!named_later) report.drops.push_back(RowName(table, key));
       }
@@ -291,13 +293,12 @@ Status CopySound(const store::Store& from, store::Store& to, RepairReport& repor
 // Whether the models are the sums of their users.
 bool AddsUp(const fs::path& directory) {
   auto store = store::OpenRocksDbStore(directory, {.read_only = true});
-  std::string bytes;
-  if (!store.ok() || !store.value()->Get(Table::kCheckpoint, CheckpointRecord::kKey, bytes).ok()) {
-    return store.ok();
-  }
+  if (!store.ok()) return false;
+  const auto checkpoint = CheckpointRecord::Get(*store.value());
+  if (!checkpoint.ok()) return true;
   EngineOptions options;
   options.read_only = true;
-  options.policy = CheckpointRecord::Decode(bytes).value().spec;
+  options.policy = checkpoint.value().spec;
   const auto engine = Engine::Open(std::move(store).value(), options);
   return engine.ok() && engine.value()->Check().ok();
 }

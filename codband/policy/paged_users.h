@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -11,12 +12,18 @@
 
 namespace codband {
 
+// A record of the archive cannot be read.
+class UnreadableRecord : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Durable storage for the records of users who have been evicted from memory.
 class UserArchive {
  public:
   virtual ~UserArchive() = default;
   // The record of a user, as PagedUsers::SaveUser received it; false if there is none. Any number
-  // of threads may read.
+  // of threads may read. Throws UnreadableRecord if it is damaged or the disk fails.
   virtual bool Read(UserId user, std::string& bytes) const = 0;
 };
 

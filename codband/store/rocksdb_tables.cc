@@ -22,7 +22,8 @@ namespace codband::store {
 namespace {
 
 constexpr std::array<const char*, kTableCount> kTableNames = {
-    "meta", "log", "users", "pending", "deadlines", "items", "people", "checkpoint"};
+    "meta",  "log",    "users",      "pending",        "deadlines",
+    "items", "people", "checkpoint", "checkpoint_copy"};
 
 rocksdb::DBOptions DatabaseOptions(std::uint64_t write_buffer_bytes,
                                    const std::shared_ptr<rocksdb::Cache>& cache) {

@@ -17,16 +17,17 @@ namespace codband::store {
 // The tables of a data directory. Keys are bytes and ordered bytewise. Numbers are part of the
 // format: append, never renumber.
 enum class Table : std::uint8_t {
-  kMeta = 0,        // what the directory is, who was forgotten lately
-  kLog = 1,         // what is to be learned, in order
-  kUsers = 2,       // what the policy knows of each user, as of the last checkpoint
-  kPending = 3,     // decisions that wait for their reward, by event id
-  kDeadlines = 4,   // when their wait is over, by time
-  kItems = 5,       // the catalogue
-  kPeople = 6,      // name and history of each user, as of the last checkpoint
-  kCheckpoint = 7,  // what all users share, as of the last checkpoint
+  kMeta = 0,            // what the directory is, who was forgotten lately
+  kLog = 1,             // what is to be learned, in order
+  kUsers = 2,           // what the policy knows of each user, as of the last checkpoint
+  kPending = 3,         // decisions that wait for their reward, by event id
+  kDeadlines = 4,       // when their wait is over, by time
+  kItems = 5,           // the catalogue
+  kPeople = 6,          // name and history of each user, as of the last checkpoint
+  kCheckpoint = 7,      // what all users share, as of the last checkpoint
+  kCheckpointCopy = 8,  // the same once more, in files of its own
 };
-inline constexpr std::size_t kTableCount = 8;
+inline constexpr std::size_t kTableCount = 9;
 
 // An atomic batch of changes. Later entries win over earlier ones.
 class StoreBatch {

@@ -46,6 +46,20 @@ Visitor Assignment::MakeVisitor(UserId id, const UserRecord* user, FriendModels&
   return visitor;
 }
 
+UserRecord* Assignment::FindNeighbour(UserId id, LearnMemo* memo) {
+  UserRecord* user = nullptr;
+  double found = 0;
+  LearnMemo::Fill(memo, {&found, 1}, [&] {
+    try {
+      user = users_.Find(id);
+      found = user != nullptr ? 1 : 0;
+    } catch (const UnreadableRecord&) {
+      found = 0;
+    }
+  });
+  return found != 0 && user == nullptr ? users_.Find(id) : user;
+}
+
 void Assignment::PriorChances(UserId id, const UserRecord* user, std::vector<double>& out) const {
   FriendModels buffer;
   out.resize(pool_.size() + 1);

@@ -38,7 +38,10 @@ class Assignment {
   double concentration() const { return concentration_; }  // α0
   YoungUsers& young_users() { return young_users_; }
   // The record of a user to change, or nullptr.
-  UserRecord* FindUser(UserId id) { return users_.Find(id); }
+  // The record of a user other than the one who is learned from, to resample; nullptr if there is
+  // none, or if it cannot be read: nobody else is to suffer from that. The second copy does what
+  // the first one did.
+  UserRecord* FindNeighbour(UserId id, LearnMemo* memo);
 
   // Likelihoods of clicks are tempered from now on.
   void TemperClicks(const RewardNoise* noise) { tempered_ = noise; }

@@ -228,7 +228,7 @@ void BayesDetector::ResampleOthers(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kOthers);
   for (std::size_t i = 0; i < resample_; ++i) {
     const UserId id = assignment_.young_users().Draw(random);
-    UserRecord* user = assignment_.FindUser(id);
+    UserRecord* user = assignment_.FindNeighbour(id, step.memo);
     if (user == nullptr || id == step.id || !user->has_period()) continue;
     if (user->current.data.m() < young_) Gibbs(id, *user, random, step.memo);
   }

@@ -157,15 +157,11 @@ Result<std::unique_ptr<engine::Engine>> OpenDataForReading(const std::filesystem
   if (!store.ok()) return store.status();
   engine::EngineOptions options;
   options.read_only = true;
-  std::string bytes;
-  const Status found =
-      store.value()->Get(store::Table::kCheckpoint, engine::CheckpointRecord::kKey, bytes);
-  if (found.ok()) {
-    auto checkpoint = engine::CheckpointRecord::Decode(bytes);
-    if (!checkpoint.ok()) return checkpoint.status();
+  auto checkpoint = engine::CheckpointRecord::Get(*store.value());
+  if (checkpoint.ok()) {
     options.policy = std::move(checkpoint).value().spec;
-  } else if (found.code() != StatusCode::kNotFound) {
-    return found;
+  } else if (checkpoint.status().code() != StatusCode::kNotFound) {
+    return checkpoint.status();
   }
   return engine::Engine::Open(std::move(store).value(), options);
 }

@@ -61,11 +61,10 @@ Result<std::string> LookAtIdentity(const store::Store& store) {
 }
 
 Result<std::string> LookAtCheckpoint(const store::Store& store, std::uint64_t& sequence) {
-  std::string bytes;
-  const Status found = store.Get(store::Table::kCheckpoint, engine::CheckpointRecord::kKey, bytes);
-  if (found.code() == StatusCode::kNotFound) return std::string("none yet");
-  if (!found.ok()) return found;
-  const auto checkpoint = engine::CheckpointRecord::Decode(bytes);
+  const auto checkpoint = engine::CheckpointRecord::Get(store);
+  if (!checkpoint.ok() && checkpoint.status().code() == StatusCode::kNotFound) {
+    return std::string("none yet");
+  }
   if (!checkpoint.ok()) return checkpoint.status();
   sequence = checkpoint.value().sequence;
   const std::string& spec = checkpoint.value().spec;

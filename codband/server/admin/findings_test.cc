@@ -101,7 +101,7 @@ TEST_F(FindingsTest, ARecordThatCannotBeReadIsNotSound) {
   {
     auto store = store::OpenRocksDbStore(data()).value();
     store::StoreBatch batch;
-    batch.Put(store::Table::kCheckpoint, std::string(engine::CheckpointRecord::kKey), "nonsense");
+    engine::CheckpointRecord::Put("nonsense", batch);
     ASSERT_TRUE(store->Write(batch, true).ok());
   }
   const auto findings = ExamineData(data());
