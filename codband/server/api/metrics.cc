@@ -126,6 +126,11 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   out.Gauge("codband_quarantined_entries",
             "Log entries that cannot be learned and are left out; 'codband doctor' lists them.",
             ToDouble(stats.quarantined));
+  out.Gauge("codband_damaged_records",
+            "Records and files found damaged since the start; 'codband doctor' names them.",
+            ToDouble(stats.damage.size()));
+  out.Gauge("codband_erasing_users", "Forgotten users of whom something is still in a file.",
+            ToDouble(stats.erasing));
   out.Counter("codband_changes_total", "Changes detected.", ToDouble(stats.changes));
   out.Gauge("codband_changes_last_hour", "Changes detected in the last hour.",
             ToDouble(stats.changes_last_hour));
