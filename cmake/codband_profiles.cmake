@@ -70,11 +70,17 @@ endfunction()
 
 codband_profile(numeric PIC OPTIMISED -O3 SANITIZED -O1)
 codband_profile(service PIC OPTIMISED -O3 SANITIZED -O0)
-codband_profile(json PIC OPTIMISED -O3 SANITIZED -O0
-                HEADERS <nlohmann/json.hpp> <simdjson.h>
-                LINK nlohmann_json::nlohmann_json simdjson::simdjson)
-codband_profile(text PIC OPTIMISED -O1 SANITIZED -O0
-                HEADERS <nlohmann/json.hpp> LINK nlohmann_json::nlohmann_json)
+# Only layers that may use JSON are compiled with these.
+set(CODBAND_JSON_LAYERS ${CODBAND_WANTED})
+list(REMOVE_ITEM CODBAND_JSON_LAYERS base linalg policy features sim data replay store engine)
+if(CODBAND_JSON_LAYERS)
+  codband_require(nlohmann_json::nlohmann_json simdjson::simdjson)
+  codband_profile(json PIC OPTIMISED -O3 SANITIZED -O0
+                  HEADERS <nlohmann/json.hpp> <simdjson.h>
+                  LINK nlohmann_json::nlohmann_json simdjson::simdjson)
+  codband_profile(text PIC OPTIMISED -O1 SANITIZED -O0
+                  HEADERS <nlohmann/json.hpp> LINK nlohmann_json::nlohmann_json)
+endif()
 if(CODBAND_TESTS)
   codband_profile(test OPTIMISED -O0 SANITIZED -O0 HEADERS <gtest/gtest.h> LINK GTest::gtest)
   codband_profile(test_json OPTIMISED -O0 SANITIZED -O0

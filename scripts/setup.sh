@@ -4,7 +4,7 @@
 #   scripts/setup.sh --clang  clang 19 as well, for the presets fuzz and tidy
 set -euo pipefail
 packages=(
-  g++ cmake ninja-build ccache mold git clang-format
+  g++ cmake ninja-build ccache mold git clang-format pkg-config
   libfmt-dev libboost-dev librandom123-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libspectra-dev libutf8proc-dev libstemmer-dev
   librocksdb-dev libxxhash-dev libsimdjson-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev
