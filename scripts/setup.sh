@@ -10,6 +10,7 @@ packages=(
   librocksdb-dev libxxhash-dev libsimdjson-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev
   libgtest-dev librapidcheck-dev libeigen3-dev libbenchmark-dev
   librsvg2-bin
+  python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip
 )
 if [ "${1:-}" = --clang ]; then
   packages+=(clang-19 clang-tidy-19 libclang-rt-19-dev)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,10 @@ Result<const PolicyInfo*> FindPolicy(std::string_view spec);
 // Makes a policy from "name", "name:preset", "name:p=v,q=w" or "name:preset,p=v".
 // kInvalidArgument says which name, parameter or value is wrong and what is allowed.
 Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyContext& context);
+
+// Makes policies that are not in the registry as well. Called from any thread.
+using PolicyFactory = std::function<Result<std::unique_ptr<Policy>>(std::string_view spec,
+                                                                    const PolicyContext& context)>;
 
 // Whether a policy made from the spec `to` can continue from the state of one made from `from`: all
 // parameters but those marked as live must be equal. kInvalidArgument names the one that is not.

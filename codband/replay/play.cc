@@ -157,14 +157,15 @@ Result<ReplayComparison> CompareOnStream(const RecordedStream& stream,
       .policies = {}};
   comparison.checkpoint_chance = ChanceAt(stream, comparison.checkpoint_events);
   for (const std::string& spec : options.policies) {
-    const auto policy = MakePolicy(spec, context);
+    const auto policy = options.make_policy(spec, context);
     if (!policy.ok()) return policy.status();
     comparison.policies.push_back({.spec = spec, .runs = std::vector<ReplayRun>(options.seeds)});
   }
   const auto play = [&](std::size_t job, const sim::ProgressFunction& progress) -> Status {
     ReplayResults& results = comparison.policies[job / options.seeds];
     const std::size_t seed = job % options.seeds;
-    const auto policy = MakePolicy(results.spec, context);
+    const auto policy = options.make_policy(results.spec, context);
+    if (!policy.ok()) return policy.status();
     results.runs[seed] = PlayStream(stream, *policy.value(), options.first_seed + seed,
                                     options.checkpoints, progress);
     return {};

@@ -139,10 +139,10 @@ Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& 
   if (environment.value()->round_count() == 0) {
     return Status::InvalidArgument("rounds = 0, expected at least 1");
   }
-  auto policy = MakePolicy(spec.policy, {.dim = environment.value()->dim(),
-                                         .noise = environment.value()->noise(),
-                                         .truth = environment.value().get(),
-                                         .friends = spec.friends});
+  auto policy = spec.make_policy(spec.policy, {.dim = environment.value()->dim(),
+                                               .noise = environment.value()->noise(),
+                                               .truth = environment.value().get(),
+                                               .friends = spec.friends});
   if (!policy.ok()) return policy.status();
   return Players{std::move(environment).value(), std::move(policy).value()};
 }
@@ -232,10 +232,12 @@ Result<std::vector<Comparison>> CompareAll(std::span<const MakeEnvironment> kind
   std::vector<Comparison> comparisons(kinds.size());
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     for (const std::string& policy : options.policies) {
-      const auto planned = PlanRun(
-          kinds[k],
-          {.policy = policy, .checkpoints = options.checkpoints, .friends = options.friends},
-          options.first_seed);
+      const auto planned = PlanRun(kinds[k],
+                                   {.policy = policy,
+                                    .checkpoints = options.checkpoints,
+                                    .friends = options.friends,
+                                    .make_policy = options.make_policy},
+                                   options.first_seed);
       if (!planned.ok()) return planned.status();
       for (std::size_t s = 0; s < options.seeds; ++s) {
         runs.push_back(planned.value());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codband/base/status.h"
+#include "codband/policy/registry.h"
 #include "codband/policy/user_graph.h"
 #include "codband/sim/environment.h"
 #include "codband/sim/metrics.h"
@@ -51,6 +52,7 @@ struct RunSpec {
   std::size_t checkpoints = 100;       // at most; fewer if there are fewer rounds
   bool record_users = false;           // fill user_models and true_changes
   const UserGraph* friends = nullptr;  // for policies that can use them
+  PolicyFactory make_policy = MakePolicy;
 };
 
 // How many rounds have been played at each checkpoint.
@@ -119,6 +121,7 @@ struct RunnerOptions {
   std::size_t checkpoints = 100;       // at most; fewer if there are fewer rounds
   const UserGraph* friends = nullptr;  // for policies that can use them
   ProgressFunction progress = {};
+  PolicyFactory make_policy = MakePolicy;
 
   // kInvalidArgument if there is nothing to play.
   Status Validate() const;

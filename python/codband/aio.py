@@ -1,0 +1,223 @@
+"""The client for asyncio, on Python's standard library alone."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from . import wire
+from .client import RememberedDefaults
+from .errors import UnavailableError
+from .wire import RankReply
+
+_CONNECTION_ERRORS = (OSError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError)
+_Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class AsyncClient:
+    """:class:`codband.Client` for asyncio: the same methods, to be awaited.
+
+    >>> async def shop():                                             # doctest: +SKIP
+    ...     async with AsyncClient("http://127.0.0.1:8080") as client:
+    ...         reply = await client.rank("ann", ["miles-davis", "nirvana"])
+    ...         client.report(reply.event_id, 1.0)
+
+    At most ``connections`` requests are on their way at a time. Use it in one event loop.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:8080", key: str | None = None, *,
+                 timeout: float = 2.0, retry_for: float = 30.0, fallback: bool = True,
+                 connections: int = 50, tls: ssl.SSLContext | None = None,
+                 on_error: Callable[[str, float, Exception], None] | None = None):
+        for name, value in (("timeout", timeout), ("retry_for", retry_for), ("connections", connections)):
+            if not value > 0:
+                raise ValueError(f"{name}: is {value}, expected more than 0")
+        self._address = wire.Address.parse(url)
+        self._key = wire.check_key(key)
+        self._timeout = timeout
+        self._retry_for = retry_for
+        self._fallback = fallback
+        self._tls = (tls or ssl.create_default_context()) if self._address.scheme == "https" else None
+        self._backoff = wire.Backoff()
+        self._slots = asyncio.Semaphore(connections)
+        self._idle: list[_Connection] = []
+        self._defaults = RememberedDefaults()
+        self._on_error = on_error
+        self._reports: set[asyncio.Task] = set()
+        self.failed = 0  #: rewards of report() that could not be delivered
+
+    async def rank(self, user: str, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
+                   context: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
+                   defer_activation: bool = False, explain: bool = False,
+                   timeout: float | None = None) -> RankReply:
+        """Ranks actions for a user and chooses one; see Client.rank."""
+        excluded = list(excluded)
+        event_id = event_id or wire.new_event_id()
+        request = wire.rank_request(user, actions, event_id=event_id, context=context, excluded=excluded,
+                                    top_k=top_k, defer_activation=defer_activation, explain=explain)
+        try:
+            return wire.rank_reply(await self._call(request, timeout or self._timeout))
+        except UnavailableError:
+            if not self._fallback or not actions:
+                raise
+        self._defaults.add(event_id)
+        return wire.default_reply(event_id, actions, excluded, top_k)
+
+    async def reward(self, event_id: str, value: float) -> dict[str, Any]:
+        """Tells what an event brought and waits until the server has it on disk."""
+        if event_id in self._defaults:
+            return {"eventId": event_id, "status": "default", "sequence": 0}
+        return await self._call(wire.reward_request(event_id, value))
+
+    def report(self, event_id: str, value: float) -> None:
+        """Sends a reward in the background; see flush()."""
+        wire.reward_request(event_id, value)  # wrong arguments are told here, not later
+        task = asyncio.ensure_future(self._report(event_id, value))
+        self._reports.add(task)
+        task.add_done_callback(self._reports.discard)
+
+    async def flush(self) -> None:
+        """Waits until every reward of report() was delivered or given up."""
+        while self._reports:
+            await asyncio.wait(set(self._reports))
+
+    async def activate(self, event_id: str) -> None:
+        """Tells that a deferred choice was shown."""
+        if event_id not in self._defaults:
+            await self._call(wire.activate_request(event_id))
+
+    async def choose_rank(self, event_id: str, user: str, context: Any = None,
+                          actions: Sequence[Any] | None = None) -> RankReply:
+        """rank() in the words of Microsoft's reinforcement_learning client."""
+        return await self.rank(user, actions, event_id=event_id, context=context)
+
+    async def report_outcome(self, event_id: str, value: float) -> dict[str, Any]:
+        """reward() in the words of Microsoft's reinforcement_learning client."""
+        return await self.reward(event_id, value)
+
+    async def put_item(self, item_id: str, features: Any, tags: Sequence[str] = ()) -> None:
+        """Adds or replaces an item of the catalogue."""
+        await self._call(wire.item_request("PUT", item_id, features, tags))
+
+    async def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
+        """Adds or replaces many items; how many there were."""
+        return (await self._call(wire.import_request(items)))["accepted"]
+
+    async def get_item(self, item_id: str) -> dict[str, Any]:
+        return await self._call(wire.item_request("GET", item_id))
+
+    async def delete_item(self, item_id: str) -> None:
+        await self._call(wire.item_request("DELETE", item_id))
+
+    async def user(self, user: str) -> dict[str, Any]:
+        """The user's taste group and changes."""
+        return await self._call(wire.user_request("GET", user))
+
+    async def forget_user(self, user: str) -> None:
+        """Removes everything about the user, and everything learned from them."""
+        await self._call(wire.user_request("DELETE", user))
+
+    async def is_ready(self) -> bool:
+        """Whether the server can be used now; asks once."""
+        try:
+            await self._call(wire.Request("GET", "/v1/health/ready"), 0)
+        except UnavailableError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Waits for reports and closes the connections."""
+        await self.flush()
+        while self._idle:
+            self._idle.pop()[1].close()
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    # Transport ---------------------------------------------------------------------------------
+
+    async def _report(self, event_id: str, value: float) -> None:
+        try:
+            await self.reward(event_id, value)
+        except Exception as error:  # pylint: disable=broad-except
+            self.failed += 1
+            if self._on_error is not None:
+                self._on_error(event_id, value, error)
+
+    async def _call(self, request: wire.Request, seconds: float | None = None) -> Any:
+        """Sends the request until it is answered, for so many seconds; at least once."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + (self._retry_for if seconds is None else seconds)
+        attempt = 0
+        while True:
+            after = None
+            try:
+                async with self._slots:
+                    limit = min(max(end - clock(), 0.001), max(self._timeout, 1.0))
+                    status, after, body = await asyncio.wait_for(self._send(request), limit)
+                if not wire.is_retried(status):
+                    if status == 404 and request.gone_is_done and attempt > 0:
+                        return None
+                    return wire.result_of(status, body)
+                failure: Exception = wire.error_of(status, body)
+            except _CONNECTION_ERRORS as error:
+                failure = error
+            delay = self._backoff.delay(attempt, after)
+            if clock() + delay >= end:
+                if isinstance(failure, UnavailableError):
+                    raise failure
+                raise UnavailableError(f"{self._address.host}:{self._address.port}: {failure!r}") from failure
+            await asyncio.sleep(delay)
+            attempt += 1
+
+    async def _send(self, request: wire.Request) -> tuple[int, float | None, bytes]:
+        # As in Client._send.
+        while True:
+            reused = bool(self._idle)
+            connection = self._idle.pop() if reused else await asyncio.open_connection(
+                self._address.host, self._address.port, ssl=self._tls)
+            keep = False
+            try:
+                status, headers, body = await self._exchange(connection, request)
+                keep = headers.get("connection", "").lower() != "close"
+            except (ConnectionError, EOFError):
+                if reused:
+                    continue
+                raise
+            finally:
+                if keep:
+                    self._idle.append(connection)
+                else:
+                    connection[1].close()
+            return status, wire.retry_after(headers.get("retry-after")), body
+
+    async def _exchange(self, connection: _Connection, request: wire.Request) -> tuple[int, dict[str, str], bytes]:
+        reader, writer = connection
+        host = f"[{self._address.host}]" if ":" in self._address.host else self._address.host
+        body = request.body or b""
+        fields = {"Host": f"{host}:{self._address.port}", **request.headers(self._key),
+                  "Content-Length": str(len(body))}
+        head = f"{request.method} {self._address.prefix}{request.path} HTTP/1.1\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        writer.write(head.encode("latin-1") + b"\r\n" + body)
+        await writer.drain()
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        status = int(lines[0].split(" ", 2)[1])
+        headers = {name.strip().lower(): value.strip()
+                   for name, _, value in (line.partition(":") for line in lines[1:] if line)}
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            return status, headers, await _read_chunks(reader)
+        return status, headers, await reader.readexactly(int(headers.get("content-length", "0")))
+
+
+async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
+    body = b""
+    while True:
+        size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
+        body += (await reader.readexactly(size + 2))[:-2]
+        if size == 0:
+            return body

@@ -1,0 +1,295 @@
+"""A client for the server, on Python's standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import queue
+import ssl
+import threading
+import time
+from collections import OrderedDict
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from . import wire
+from .errors import UnavailableError
+from .wire import RankReply
+
+_CONNECTION_ERRORS = (OSError, http.client.HTTPException)
+
+
+class RememberedDefaults:
+    """The latest events that were answered without the server: their rewards are not sent."""
+
+    def __init__(self, most: int = 100_000):
+        self._most = most
+        self._ids: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, event_id: str) -> None:
+        with self._lock:
+            self._ids[event_id] = None
+            while len(self._ids) > self._most:
+                self._ids.popitem(last=False)
+
+    def __contains__(self, event_id: str) -> bool:
+        with self._lock:
+            return event_id in self._ids
+
+
+class Client:
+    """Asks a server what to show, and tells it what came of it.
+
+    >>> client = Client("http://127.0.0.1:8080", key="cb_shop_...")   # doctest: +SKIP
+    >>> reply = client.rank("ann", ["miles-davis", "nirvana"])        # doctest: +SKIP
+    >>> show(reply.chosen)                                            # doctest: +SKIP
+    >>> client.reward(reply.event_id, 1.0)                            # doctest: +SKIP
+
+    Requests that fail for a moment (a restart, a full queue, a broken connection) are repeated. That
+    is safe: every request carries an id, so that the server does nothing twice.
+
+    ``rank`` has ``timeout`` seconds in all. After that it returns the actions in the order in which they
+    were given, if there are any (``fallback``), marked ``is_default``; rewards of such events are not
+    sent. Everything else is repeated for ``retry_for`` seconds.
+
+    ``report`` queues a reward and returns at once; ``workers`` threads send what is queued. ``flush``
+    waits until all are sent; ``close`` flushes. When ``queue_size`` rewards wait, ``report`` waits too
+    or, with ``when_full="drop"``, drops and counts them.
+
+    Threads: any number of them may use one client.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:8080", key: str | None = None, *,
+                 timeout: float = 2.0, retry_for: float = 30.0, fallback: bool = True,
+                 workers: int = 4, queue_size: int = 10_000, when_full: str = "block",
+                 tls: ssl.SSLContext | None = None,
+                 on_error: Callable[[str, float, Exception], None] | None = None):
+        if when_full not in ("block", "drop"):
+            raise ValueError(f"when_full: is '{when_full}', expected block or drop")
+        for name, value in (("timeout", timeout), ("retry_for", retry_for), ("workers", workers),
+                            ("queue_size", queue_size)):
+            if not value > 0:
+                raise ValueError(f"{name}: is {value}, expected more than 0")
+        self._address = wire.Address.parse(url)
+        self._key = wire.check_key(key)
+        self._timeout = timeout
+        self._retry_for = retry_for
+        self._fallback = fallback
+        self._tls = tls
+        self._backoff = wire.Backoff()
+        self._idle: queue.LifoQueue = queue.LifoQueue()
+        self._defaults = RememberedDefaults()
+        self._on_error = on_error
+        self._workers_wanted = int(workers)
+        self._workers: list[threading.Thread] = []
+        self._queue: queue.Queue = queue.Queue(int(queue_size))
+        self._when_full = when_full
+        self._lock = threading.Lock()
+        self._closed = False
+        self.dropped = 0  #: rewards that report() dropped because the queue was full
+        self.failed = 0  #: rewards of report() that could not be delivered
+
+    # Rank and reward ---------------------------------------------------------------------------
+
+    def rank(self, user: str, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
+             context: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
+             defer_activation: bool = False, explain: bool = False,
+             timeout: float | None = None) -> RankReply:
+        """Ranks actions for a user and chooses one.
+
+        ``actions`` are ids of items or dictionaries ``{"id", "features"}``; without them the whole
+        catalogue is ranked.
+        """
+        excluded = list(excluded)
+        event_id = event_id or wire.new_event_id()
+        request = wire.rank_request(user, actions, event_id=event_id, context=context, excluded=excluded,
+                                    top_k=top_k, defer_activation=defer_activation, explain=explain)
+        try:
+            return wire.rank_reply(self._call(request, timeout or self._timeout))
+        except UnavailableError:
+            if not self._fallback or not actions:
+                raise
+        self._defaults.add(event_id)
+        return wire.default_reply(event_id, actions, excluded, top_k)
+
+    def reward(self, event_id: str, value: float) -> dict[str, Any]:
+        """Tells what an event brought and waits until the server has it on disk."""
+        if event_id in self._defaults:
+            return {"eventId": event_id, "status": "default", "sequence": 0}
+        return self._call(wire.reward_request(event_id, value))
+
+    def report(self, event_id: str, value: float) -> None:
+        """Queues a reward and returns at once; see flush()."""
+        wire.reward_request(event_id, value)  # wrong arguments are told here, not later
+        self._start_workers()
+        try:
+            self._queue.put((event_id, value), block=self._when_full == "block")
+        except queue.Full:
+            with self._lock:
+                self.dropped += 1
+
+    def flush(self) -> None:
+        """Waits until every reward of report() was delivered or given up."""
+        self._queue.join()
+
+    def activate(self, event_id: str) -> None:
+        """Tells that a deferred choice was shown."""
+        if event_id not in self._defaults:
+            self._call(wire.activate_request(event_id))
+
+    def choose_rank(self, event_id: str, user: str, context: Any = None,
+                    actions: Sequence[Any] | None = None) -> RankReply:
+        """rank() in the words of Microsoft's reinforcement_learning client."""
+        return self.rank(user, actions, event_id=event_id, context=context)
+
+    def report_outcome(self, event_id: str, value: float) -> dict[str, Any]:
+        """reward() in the words of Microsoft's reinforcement_learning client."""
+        return self.reward(event_id, value)
+
+    # Items, users, models ----------------------------------------------------------------------
+
+    def put_item(self, item_id: str, features: Any, tags: Sequence[str] = ()) -> None:
+        """Adds or replaces an item of the catalogue."""
+        self._call(wire.item_request("PUT", item_id, features, tags))
+
+    def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
+        """Adds or replaces many items ``{"id", "features", "tags"?}``; how many there were."""
+        return self._call(wire.import_request(items))["accepted"]
+
+    def get_item(self, item_id: str) -> dict[str, Any]:
+        return self._call(wire.item_request("GET", item_id))
+
+    def delete_item(self, item_id: str) -> None:
+        self._call(wire.item_request("DELETE", item_id))
+
+    def user(self, user: str) -> dict[str, Any]:
+        """The user's taste group and changes."""
+        return self._call(wire.user_request("GET", user))
+
+    def forget_user(self, user: str) -> None:
+        """Removes everything about the user, and everything learned from them."""
+        self._call(wire.user_request("DELETE", user))
+
+    def models(self, top: int = 10) -> list[dict[str, Any]]:
+        """The taste groups, most popular first."""
+        return self._call(wire.Request("GET", f"/v1/models?top={int(top)}"))["models"]
+
+    def changes(self, limit: int = 100) -> list[dict[str, Any]]:
+        """The latest detected changes, newest first."""
+        return self._call(wire.Request("GET", f"/v1/changes?limit={int(limit)}"))["changes"]
+
+    def is_ready(self) -> bool:
+        """Whether the server can be used now; asks once."""
+        try:
+            self._call(wire.Request("GET", "/v1/health/ready"), 0)
+        except UnavailableError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Sends what is queued, ends the threads and closes the connections."""
+        with self._lock:
+            workers, self._workers = self._workers, []
+            self._closed = True
+        for _ in workers:
+            self._queue.put(None)
+        for worker in workers:
+            worker.join()
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except queue.Empty:
+                return
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    # Transport ---------------------------------------------------------------------------------
+
+    def _call(self, request: wire.Request, seconds: float | None = None) -> Any:
+        """Sends the request until it is answered, for so many seconds; at least once."""
+        end = time.monotonic() + (self._retry_for if seconds is None else seconds)
+        attempt = 0
+        while True:
+            after = None
+            try:
+                status, after, body = self._send(request, max(end - time.monotonic(), 0.001))
+                if not wire.is_retried(status):
+                    if status == 404 and request.gone_is_done and attempt > 0:
+                        return None
+                    return wire.result_of(status, body)
+                failure: Exception = wire.error_of(status, body)
+            except _CONNECTION_ERRORS as error:
+                failure = error
+            delay = self._backoff.delay(attempt, after)
+            if time.monotonic() + delay >= end:
+                if isinstance(failure, UnavailableError):
+                    raise failure
+                raise UnavailableError(f"{self._address.host}:{self._address.port}: {failure!r}") from failure
+            time.sleep(delay)
+            attempt += 1
+
+    def _send(self, request: wire.Request, seconds: float) -> tuple[int, float | None, bytes]:
+        # An idle connection may have been closed by the server meanwhile: then a new one is tried at
+        # once, which does not count as an attempt.
+        seconds = min(seconds, max(self._timeout, 1.0))
+        while True:
+            connection, reused = self._connection(seconds)
+            try:
+                connection.request(request.method, self._address.prefix + request.path, request.body,
+                                   request.headers(self._key))
+                reply = connection.getresponse()
+                body = reply.read()
+            except _CONNECTION_ERRORS as error:
+                connection.close()
+                if reused and isinstance(error, (ConnectionError, http.client.BadStatusLine)):
+                    continue
+                raise
+            except BaseException:
+                connection.close()
+                raise
+            if reply.will_close:
+                connection.close()
+            else:
+                self._idle.put(connection)
+            return reply.status, wire.retry_after(reply.getheader("Retry-After")), body
+
+    def _connection(self, seconds: float) -> tuple[http.client.HTTPConnection, bool]:
+        try:
+            connection = self._idle.get_nowait()
+            if connection.sock is not None:
+                connection.sock.settimeout(seconds)
+                return connection, True
+        except queue.Empty:
+            pass
+        if self._address.scheme == "https":
+            return http.client.HTTPSConnection(self._address.host, self._address.port, timeout=seconds,
+                                               context=self._tls), False
+        return http.client.HTTPConnection(self._address.host, self._address.port, timeout=seconds), False
+
+    # The queue of rewards ------------------------------------------------------------------------
+
+    def _start_workers(self) -> None:
+        with self._lock:
+            if self._closed:
+                raise ValueError("client: is closed")
+            while len(self._workers) < self._workers_wanted:
+                self._workers.append(threading.Thread(target=self._work, daemon=True))
+                self._workers[-1].start()
+
+    def _work(self) -> None:
+        while True:
+            entry = self._queue.get()
+            try:
+                if entry is None:
+                    return
+                self.reward(*entry)
+            except Exception as error:  # pylint: disable=broad-except
+                with self._lock:
+                    self.failed += 1
+                if self._on_error is not None:
+                    self._on_error(*entry, error)
+            finally:
+                self._queue.task_done()

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codband/base/random.h"
+#include "codband/base/status.h"
+#include "codband/policy/policy.h"
+
+namespace codband::python {
+
+namespace py = pybind11;
+
+// What Python passes, as C++ uses it. Everything that does not fit throws ValueError with the name
+// of the argument, what it is and what was expected. All functions need the GIL.
+
+// Row-major, aligned, in the machine's byte order.
+using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast |
+                                        py::detail::npy_api::NPY_ARRAY_ALIGNED_>;
+
+// Any real numbers: the array itself if it has the right layout, else a converted copy. Objects,
+// texts, dates, complex and masked numbers are refused.
+Doubles ToDoubles(py::handle value, const char* field);
+// The same with a fixed number of axes: `shape` describes them to people, as in "(arms, 25)".
+Doubles ToDoubles(py::handle value, const char* field, py::ssize_t axes, const std::string& shape);
+
+inline std::span<const double> Values(const Doubles& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
+// A whole number from 0 to 2^64 - 1, or a text, which is hashed as the server does.
+UserId ToUser(py::handle value);
+std::vector<UserId> ToUsers(py::handle values);
+
+// A whole number from 0 to 2^64 - 1.
+std::uint64_t ToNumber(py::handle value, const char* field);
+
+// None for kNoModel.
+py::object ModelObject(ModelId model);
+
+// A new array with a copy of the values.
+template <typename T>
+py::array_t<T> CopyOf(std::span<const T> values) {
+  return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+// Throws what Python users expect: ValueError for a wrong argument, KeyError for what does not
+// exist, and codband.Error for the rest.
+void ThrowIfError(const Status& status);
+template <typename T>
+T ValueOf(Result<T> result) {
+  ThrowIfError(result.status());
+  return std::move(result).value();
+}
+
+}  // namespace codband::python
