@@ -121,7 +121,7 @@ class AsyncClient:
     async def is_ready(self) -> bool:
         """Whether the server can be used now; asks once."""
         try:
-            await self._call(wire.Request("GET", "/v1/health/ready"), 0)
+            await self._call(wire.Request("GET", "/v1/health/ready"), self._timeout, once=True)
         except UnavailableError:
             return False
         return True
@@ -148,8 +148,8 @@ class AsyncClient:
             if self._on_error is not None:
                 self._on_error(event_id, value, error)
 
-    async def _call(self, request: wire.Request, seconds: float | None = None) -> Any:
-        """Sends the request until it is answered, for so many seconds; at least once."""
+    async def _call(self, request: wire.Request, seconds: float | None = None, *, once: bool = False) -> Any:
+        """Sends the request until it is answered, for so many seconds, or once."""
         clock = asyncio.get_running_loop().time
         end = clock() + (self._retry_for if seconds is None else seconds)
         attempt = 0
@@ -167,7 +167,7 @@ class AsyncClient:
             except _CONNECTION_ERRORS as error:
                 failure = error
             delay = self._backoff.delay(attempt, after)
-            if clock() + delay >= end:
+            if once or clock() + delay >= end:
                 if isinstance(failure, UnavailableError):
                     raise failure
                 raise UnavailableError(f"{self._address.host}:{self._address.port}: {failure!r}") from failure

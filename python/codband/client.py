@@ -180,7 +180,7 @@ class Client:
     def is_ready(self) -> bool:
         """Whether the server can be used now; asks once."""
         try:
-            self._call(wire.Request("GET", "/v1/health/ready"), 0)
+            self._call(wire.Request("GET", "/v1/health/ready"), self._timeout, once=True)
         except UnavailableError:
             return False
         return True
@@ -208,8 +208,8 @@ class Client:
 
     # Transport ---------------------------------------------------------------------------------
 
-    def _call(self, request: wire.Request, seconds: float | None = None) -> Any:
-        """Sends the request until it is answered, for so many seconds; at least once."""
+    def _call(self, request: wire.Request, seconds: float | None = None, *, once: bool = False) -> Any:
+        """Sends the request until it is answered, for so many seconds, or once."""
         end = time.monotonic() + (self._retry_for if seconds is None else seconds)
         attempt = 0
         while True:
@@ -224,7 +224,7 @@ class Client:
             except _CONNECTION_ERRORS as error:
                 failure = error
             delay = self._backoff.delay(attempt, after)
-            if time.monotonic() + delay >= end:
+            if once or time.monotonic() + delay >= end:
                 if isinstance(failure, UnavailableError):
                     raise failure
                 raise UnavailableError(f"{self._address.host}:{self._address.port}: {failure!r}") from failure

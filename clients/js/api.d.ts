@@ -1,0 +1,170 @@
+// Made from the server's openapi.json by generate_types.mjs; do not edit.
+
+/** As many numbers as features.dimension says; or an object of named features (or an array of such objects), which are hashed. */
+export type Features = number[] | NamedFeatures | NamedFeatures[];
+
+/** A number is the value of the feature; a string w gives the feature "name=w" with value 1, an array of strings one such feature each; true is 1, false gives none; the names of nested objects are joined with dots. null is refused. */
+export type NamedFeatures = {[name: string]: number | string | boolean | string[] | NamedFeatures};
+
+/** The id of an item of the catalogue, or an action with its own features. */
+export type Action = string | {
+  id: string;
+  features?: Features;
+};
+
+export type RankRequest = {
+  /** "user" is accepted as well. */
+  userId: string;
+  /** Generated if it is not given. */
+  eventId?: string;
+  /** Without it the whole catalogue is ranked. */
+  actions?: Action[];
+  /** Any JSON; used only for the decision log. */
+  contextFeatures?: unknown;
+  excludedActions?: string[];
+  /** Number of actions to return. */
+  topK?: number;
+  deferActivation?: boolean;
+};
+
+export type RankedItem = {
+  id: string;
+  /** The propensity: the probability with which it was, or would have been, chosen. */
+  probability: number;
+  /** What the candidates are ordered by. */
+  score: number;
+  /** Posterior mean of the expected reward. */
+  mean: number;
+  /** Its posterior standard deviation. */
+  width: number;
+};
+
+export type RankReply = {
+  eventId: string;
+  /** The action to show. */
+  rewardActionId: string;
+  ranking: RankedItem[];
+  /** null: none yet. */
+  modelId: number | null;
+  explanation?: Explanation;
+};
+
+export type Explanation = {
+  /** Parameter times feature of the chosen action, largest first. */
+  contributions: {
+    feature: string;
+    value: number;
+  }[];
+  intercept: number;
+  groupUsers: number;
+  groupObservations: number;
+  lastChange: string | null;
+};
+
+export type RewardRequest = {
+  value: number;
+};
+
+export type RewardReply = {
+  eventId: string;
+  status: "accepted" | "duplicate";
+  /** Position in the log; 0 unless accepted and learned. */
+  sequence: number;
+};
+
+export type Item = {
+  /** Required in an import; optional where the path has it. */
+  id?: string;
+  features: Features;
+  tags?: string[];
+};
+
+export type StoredItem = {
+  id: string;
+  features: number[];
+  /** The named features that were hashed, if any. */
+  named?: {
+    name: string;
+    value: number;
+  }[];
+  tags: string[];
+};
+
+export type ImportReply = {
+  accepted: number;
+  status: "ok";
+  tookMillis: number;
+};
+
+export type Change = {
+  time: string;
+  userId?: string;
+  /** null: none yet. */
+  fromModelId: number | null;
+  /** null: none yet. */
+  toModelId: number | null;
+};
+
+export type Changes = {
+  changes: Change[];
+};
+
+export type User = {
+  userId: string;
+  /** null: none yet. */
+  modelId: number | null;
+  modelChance: number;
+  since: string;
+  observations: number;
+  periodObservations: number;
+  changes: Change[];
+};
+
+export type Model = {
+  modelId: number;
+  /** Its share of all periods. */
+  popularity: number;
+  /** Users assigned to it now. */
+  users: number;
+  /** Current and past. */
+  periods: number;
+  observations: number;
+  topItems: {
+    id: string;
+    mean: number;
+  }[];
+  topTags: {
+    tag: string;
+    count: number;
+  }[];
+};
+
+export type ModelWithParameter = Model & {
+  parameter: number[];
+};
+
+export type Models = {
+  models: Model[];
+};
+
+export type BackupRequest = {
+  /** A name that no backup has yet. It does not end in .partial. */
+  name: string;
+};
+
+export type BackupReply = {
+  name: string;
+};
+
+export type Error = {
+  error: {
+    code: "BadArgument" | "BadRequest" | "Unauthorized" | "Forbidden" | "NotFound" | "MethodNotAllowed" | "RequestTimeout" | "CheckFailed" | "Conflict" | "Late" | "BodyTooLarge" | "ExpectationFailed" | "TooManyFailures" | "HostNotAllowed" | "OriginNotAllowed" | "UnsupportedMediaType" | "NotImplemented" | "HeadersTooLarge" | "Internal" | "Corruption" | "IoError" | "Unavailable" | "NotLearned" | "NotReady" | "TooManyConnections" | "NoSpace";
+    /** The field at fault, such as actions[3].features. */
+    field?: string;
+    message: string;
+    /** The line of an import that is at fault, from 1. */
+    line?: number;
+    /** Items of an import that are in the catalogue nevertheless. */
+    imported?: number;
+  };
+};
