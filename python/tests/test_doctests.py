@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pathlib
 import re
+import textwrap
 
 import pytest
 
@@ -24,10 +25,11 @@ def test_everything_public_is_documented():
             assert getattr(codband, name).__doc__, name
 
 
-@pytest.mark.parametrize("document, least", [("README.md", 1), ("docs/python.md", 2)])
+@pytest.mark.parametrize("document, least", [("README.md", 1), ("docs/python.md", 2), ("docs/start_research.md", 1)])
 def test_blocks_of_documents_run(document, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
+    blocks = re.findall(r"^ *```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL | re.MULTILINE)
+    blocks = [textwrap.dedent(block) for block in blocks]
     # Those that talk to a server are what test_clients.py does.
     blocks = [block for block in blocks if "Client(" not in block]
     assert len(blocks) >= least
