@@ -223,8 +223,11 @@ TEST_P(ConformanceTest, BadInputIsRejectedByNameAndChangesNothing) {
   damaged.features[3] = std::nan("");
   EXPECT_EQ(learn_error(damaged, 1),
             "[Policy::Learn] feature 3 of the decision is nan, expected a number within ±1e15");
-  damaged.features.resize(2);
-  EXPECT_EQ(learn_error(damaged, 1), "[Policy::Learn] the decision has 2 features, expected 5");
+  damaged.features.assign(6, 1.0);
+  EXPECT_EQ(learn_error(damaged, 1),
+            "[Policy::Learn] the decision has 6 features, expected at most 5");
+  EXPECT_THROW(policy->Grow(4), std::invalid_argument);
+  EXPECT_THROW(policy->Grow(kMaxFeatures + 1), std::invalid_argument);
   EXPECT_EQ(EncodeState(*policy), before);
 }
 

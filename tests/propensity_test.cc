@@ -88,8 +88,9 @@ class FixedPolicy final : public Policy {
 
   bool Forget(UserId) override { return false; }
   std::size_t model_count() const override { return 0; }
-  void SaveState(ByteWriter&) const override {}
-  void LoadState(ByteReader&) override {}
+  void DoSaveState(ByteWriter&) const override {}
+  void DoLoadState(ByteReader&) override {}
+  void DoGrow(std::size_t) override {}
 
  private:
   Propensity DoChoose(UserId, ArmsView arms, EventKey key, Decision& decision) const override {
@@ -160,8 +161,9 @@ class FicklePolicy final : public Policy {
   explicit FicklePolicy(double high) : Policy(kDim), high_(high) {}
   bool Forget(UserId) override { return false; }
   std::size_t model_count() const override { return 0; }
-  void SaveState(ByteWriter&) const override {}
-  void LoadState(ByteReader&) override {}
+  void DoSaveState(ByteWriter&) const override {}
+  void DoLoadState(ByteReader&) override {}
+  void DoGrow(std::size_t) override {}
 
  private:
   Propensity DoChoose(UserId, ArmsView arms, EventKey key, Decision& decision) const override {

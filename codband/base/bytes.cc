@@ -100,6 +100,15 @@ std::string ByteReader::String(std::string_view field) {
   return value;
 }
 
+bool ByteReader::Skip(std::uint64_t value) {
+  if (!ok() || remaining() < sizeof(value)) return false;
+  std::uint64_t next = 0;
+  std::memcpy(&next, bytes_.data() + position_, sizeof(next));
+  if (next != value) return false;
+  position_ += sizeof(value);
+  return true;
+}
+
 std::size_t ByteReader::Count(std::string_view field, std::size_t min_record_bytes) {
   const std::uint64_t count = U64(field);
   if (ok() && count > remaining() / min_record_bytes) {

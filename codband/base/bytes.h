@@ -46,6 +46,9 @@ class ByteReader {
   void Floats(std::string_view field, std::span<float> out);    // the same
   std::string String(std::string_view field);
 
+  // Whether the next eight bytes are those of `value`; if so, they are read. Never fails.
+  bool Skip(std::uint64_t value);
+
   // The number of records that follow. Fails unless they fit into the remaining bytes at
   // `min_record_bytes` each, so that a corrupt count cannot cause a huge allocation.
   std::size_t Count(std::string_view field, std::size_t min_record_bytes);

@@ -34,8 +34,15 @@ class FaultyPolicy final : public Policy {
 
   bool Forget(UserId user) override { return inner_->Forget(user); }
   std::size_t model_count() const override { return inner_->model_count(); }
-  void SaveState(ByteWriter& out) const override { inner_->SaveState(out); }
-  void LoadState(ByteReader& in) override { inner_->LoadState(in); }
+  void DoSaveState(ByteWriter& out) const override {
+    // Without the number of features, which is written already.
+    ByteWriter state;
+    inner_->SaveState(state);
+    for (const char byte : state.bytes().substr(2 * sizeof(std::uint64_t))) {
+      out.U8(static_cast<std::uint8_t>(byte));
+    }
+  }
+  void DoLoadState(ByteReader& in) override { inner_->LoadState(in); }
   std::vector<ModelDescription> DescribeModels() const override { return inner_->DescribeModels(); }
   std::optional<UserDescription> DescribeUser(UserId user) const override {
     return inner_->DescribeUser(user);
@@ -50,6 +57,7 @@ class FaultyPolicy final : public Policy {
   void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const override {
     inner_->Rank(user, arms, key, 0, ranking);
   }
+  void DoGrow(std::size_t dim) override { inner_->Grow(dim); }
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
                        LearnMemo* memo) override {
     const LearnOutcome outcome = inner_->Learn(decision, reward, key, memo);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
@@ -109,6 +110,32 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> dia
   }
   RefreshDiagonal();
   return true;
+}
+
+void CholeskyFactor::Resize(std::size_t dim) {
+  CODBAND_CHECK(dim <= kMaxDimension);
+  lower_.resize(PackedSize(dim));
+  inverse_diagonal_.resize(dim);
+}
+
+void CholeskyFactor::Grow(std::span<const double> diagonal, bool intercept) {
+  const std::size_t before = dim();
+  const std::size_t after = diagonal.size();
+  CODBAND_CHECK(after >= before && after <= kMaxDimension);
+  const std::size_t kept = before - (intercept ? 1 : 0);  // columns that stay where they are
+  const auto place = [&](std::size_t i) { return i < kept ? i : i + (after - before); };
+  std::vector<double> lower(PackedSize(after), 0.0);
+  for (std::size_t j = 0; j < before; ++j) {
+    const std::size_t to = PackedColumn(after, place(j)) - place(j);
+    for (std::size_t i = j; i < before; ++i) lower[to + place(i)] = Column(j)[i - j];
+  }
+  for (std::size_t j = kept; j < kept + (after - before); ++j) {
+    CODBAND_CHECK(diagonal[j] > 0);
+    lower[PackedColumn(after, j)] = std::sqrt(diagonal[j]);
+  }
+  lower_ = std::move(lower);
+  inverse_diagonal_.resize(after);
+  RefreshDiagonal();
 }
 
 CODBAND_VECTOR_CLONES void CholeskyFactor::Update(std::span<const double> x) {

@@ -23,12 +23,21 @@ class CholeskyFactor {
   double log_determinant() const { return log_determinant_; }  // ln|A|
   std::span<const double> packed() const { return lower_; }    // L
 
+  // Makes room for another dimension. The factor is undefined until the next Factorize. Allocates
+  // only if it has never had so many.
+  void Resize(std::size_t dim);
+
   // Factors diag(diagonal) + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
   // outer products, so a pivot is below its `diagonal` only by rounding (which is large where huge
   // terms were added and removed again); such a pivot is raised to it. Returns false if S is not
   // finite; the factor is then undefined until the next successful call.
   [[nodiscard]] bool Factorize(std::span<const double> diagonal, double scale,
                                std::span<const double> S);
+
+  // A gets `dim - dim()` more rows and columns, which are zero but for `diagonal`, before its last
+  // one (`intercept`) or after it. Exact: what factorising the larger matrix would give. `diagonal`
+  // has all dim entries, of which the new ones are read. O(dim²).
+  void Grow(std::span<const double> diagonal, bool intercept);
 
   // Rank-one update A += x xᵀ by plane (Givens) rotations, O(d²).
   void Update(std::span<const double> x);

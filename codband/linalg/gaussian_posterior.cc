@@ -37,6 +37,16 @@ void GaussianPosterior::SetPrior(const LinearPrior& prior) {
   Rebuild();
 }
 
+void GaussianPosterior::Grow(const LinearPrior& prior, bool intercept) {
+  prior_precision_.resize(prior.dim());
+  prior_information_.resize(prior.dim());
+  mean_.resize(prior.dim());
+  TakePrior(prior);
+  stats_.Grow(prior.dim(), intercept);
+  factor_.Grow(prior.precision, intercept);
+  RefreshMean();
+}
+
 void GaussianPosterior::Add(std::span<const double> x, double r) {
   stats_.Add(x, r);
   Change(x, true);

@@ -59,6 +59,15 @@ class GaussianPosterior {
   // Keeps the observations and replaces the prior by one of the same dimension, O(d³).
   void SetPrior(const LinearPrior& prior);
 
+  // Keeps the observations, in which the features that `prior` has more were 0; they come before
+  // the last feature if that is an intercept. Exact: as if they had always been there. On the
+  // features there are, `prior` is the prior that this has. O(d²).
+  void Grow(const LinearPrior& prior, bool intercept);
+  // The same for an isotropic prior without an intercept.
+  void Grow(std::size_t dim) {
+    Grow(LinearPrior::Isotropic(dim, prior_precision_[0], noise_variance_), false);
+  }
+
   // Corrects the sums by a difference of the order of rounding, which the factor may ignore.
   void Correct(const SufficientStats& from, const SufficientStats& to) { stats_.Correct(from, to); }
 

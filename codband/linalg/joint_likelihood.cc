@@ -60,11 +60,13 @@ inline __attribute__((always_inline)) void ReadLanes(std::span<const JointLikeli
 }  // namespace
 
 JointLikelihood::JointLikelihood(std::size_t dim)
-    : dim_(dim), matrix_(PackedSize(dim) * kLanes), information_(dim * kLanes) {}
+    : dim_(dim), all_columns_(dim), matrix_(PackedSize(dim) * kLanes), information_(dim * kLanes) {}
 
-void JointLikelihood::LogDensities(const SufficientStats& data, std::span<const Model> models,
+void JointLikelihood::LogDensities(const SufficientStats& given, std::span<const Model> models,
                                    std::span<double> out) {
   CODBAND_DCHECK(models.size() == out.size());
+  if (given.dim() != dim_) all_columns_.Assign(given);
+  const SufficientStats& data = given.dim() == dim_ ? given : all_columns_;
   for (std::size_t first = 0; first < models.size(); first += kLanes) {
     const auto group = models.subspan(first, std::min(kLanes, models.size() - first));
     FactorLanes(data, group);

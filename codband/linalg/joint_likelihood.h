@@ -30,7 +30,8 @@ class JointLikelihood {
 
   explicit JointLikelihood(std::size_t dim);
 
-  // out[i] = ln p(data | models[i]). Preconditions: all dimensions agree, all models have the same
+  // out[i] = ln p(data | models[i]). `data` may be over some of the columns. Preconditions: all
+  // dimensions agree, all models have the same
   // noise variance; models.size() == out.size().
   void LogDensities(const SufficientStats& data, std::span<const Model> models,
                     std::span<double> out);
@@ -39,6 +40,7 @@ class JointLikelihood {
   void FactorLanes(const SufficientStats& data, std::span<const Model> models);
 
   std::size_t dim_;
+  SufficientStats all_columns_;  // the data, if it is over some of the columns
   // For kLanes interleaved models (lanes.h): the packed precision, overwritten by its Cholesky
   // factor; b, overwritten by L⁻¹b.
   std::vector<double> matrix_;

@@ -13,6 +13,7 @@ CODBAND_VECTOR_CLONES void AddOuter(double scale, std::span<const double> x, std
   const std::size_t dim = x.size();
   CODBAND_DCHECK(a.size() == PackedSize(dim));
   for (std::size_t j = 0; j < dim; ++j) {
+    if (x[j] == 0) continue;  // adds nothing
     Axpy(scale * x[j], x.subspan(j), a.subspan(PackedColumn(dim, j), dim - j));
   }
 }

@@ -15,6 +15,15 @@ struct LinearPrior {
 
   std::size_t dim() const { return precision.size(); }
 
+  // There are `dim` features from now on; the new ones, before the last one if that is an
+  // intercept, have the given precision and mean 0.
+  void Grow(std::size_t dim, bool intercept, double new_precision) {
+    const std::size_t more = dim - precision.size();
+    const auto at = static_cast<std::ptrdiff_t>(precision.size() - (intercept ? 1 : 0));
+    precision.insert(precision.begin() + at, more, new_precision);
+    mean.insert(mean.begin() + at, more, 0.0);
+  }
+
   // θ ~ N(0, I/precision).
   static LinearPrior Isotropic(std::size_t dim, double precision, double noise_variance) {
     return {.precision = std::vector<double>(dim, precision),

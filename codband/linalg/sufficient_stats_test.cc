@@ -82,34 +82,132 @@ TEST(SufficientStatsTest, RemovingAllObservationsLeavesExactZeros) {
   EXPECT_EQ(Bytes(at_once), Bytes(SufficientStats(3)));
 }
 
+// Observations at some of eight columns and an intercept.
+std::vector<Observation> AtColumns(std::uint64_t seed, std::initializer_list<std::size_t> columns) {
+  std::vector<Observation> data = RandomObservations(seed, 12, 9);
+  for (auto& [x, r] : data) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      if (std::ranges::find(columns, i) == columns.end()) x[i] = 0;
+    }
+    x.back() = 1;
+  }
+  return data;
+}
+
+SufficientStats Listed(const std::vector<Observation>& data, bool intercept = false) {
+  SufficientStats stats = SufficientStats::OfColumns(intercept);
+  for (const auto& [x, r] : data) stats.Add(x, r);
+  return stats;
+}
+
+std::string OverAll(const SufficientStats& stats) {
+  SufficientStats all(9);
+  all.Add(stats);
+  return Bytes(all);
+}
+
+TEST(SufficientStatsTest, ColumnsThatOccurHoldWhatAllColumnsDo) {
+  const std::vector<Observation> a = AtColumns(1, {2, 5});
+  const std::vector<Observation> b = AtColumns(2, {0, 5, 7});
+  SufficientStats sum = Listed(a, true);
+  EXPECT_EQ(sum.dim(), 3U);
+  EXPECT_EQ(OverAll(sum), Bytes(StatsOf(9, a)));
+  SufficientStats both = StatsOf(9, a);
+  both.Add(StatsOf(9, b));
+  sum.Add(Listed(b, true));
+  EXPECT_EQ(sum.dim(), 5U);  // 0, 2, 5, 7 and the intercept
+  EXPECT_EQ(OverAll(sum), Bytes(both));
+  both.Remove(StatsOf(9, a));
+  sum.Remove(Listed(a, true));
+  EXPECT_EQ(OverAll(sum), Bytes(both));
+  both.Remove(b[0].first, b[0].second);
+  sum.Remove(b[0].first, b[0].second);
+  EXPECT_EQ(OverAll(sum), Bytes(both));
+  SufficientStats all(9);
+  all.Add(Listed(a, true));
+  all.Add(sum);
+  SufficientStats rounded = sum;
+  rounded.RoundToFloat();
+  all.Correct(sum, rounded);
+  all.Remove(rounded);
+  EXPECT_LT(RelativeError(ToEigen(all.S()), ToEigen(StatsOf(9, a).S())), 1e-14);
+
+  const std::string bytes = Bytes(sum);
+  ByteReader again(bytes);
+  SufficientStats restored = SufficientStats::OfColumns(true);
+  restored.Load(again);
+  again.ExpectEnd();
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(Bytes(restored), bytes);
+}
+
+TEST(SufficientStatsTest, GrowingEqualsHavingHadTheColumnsFromTheStart) {
+  for (const bool intercept : {false, true}) {
+    const std::vector<Observation> data = RandomObservations(3, 20, 4);
+    SufficientStats grown = StatsOf(4, data);
+    SufficientStats wide(7);
+    for (const auto& [x, r] : data) {
+      std::vector<double> wider = x;
+      wider.insert(wider.end() - (intercept ? 1 : 0), 3, 0.0);
+      wide.Add(wider, r);
+    }
+    grown.Grow(7, intercept);
+    EXPECT_EQ(Bytes(grown), Bytes(wide)) << intercept;
+  }
+}
+
+TEST(SufficientStatsTest, DamagedColumnsAreRefused) {
+  const auto refused = [](std::initializer_list<std::pair<std::uint32_t, std::uint32_t>> runs) {
+    ByteWriter out;
+    out.U64(1);
+    out.Double(1);
+    out.U32(static_cast<std::uint32_t>(runs.size()));
+    for (const auto& [first, count] : runs) {
+      out.U32(first);
+      out.U32(count);
+    }
+    out.Doubles(std::vector<double>(100));
+    ByteReader in(out.bytes());
+    SufficientStats stats = SufficientStats::OfColumns(true);
+    stats.Load(in);
+    return !in.ok();
+  };
+  EXPECT_FALSE(refused({{0, 2}, {5, 1}, {0xffff, 1}}));
+  EXPECT_TRUE(refused({{0, 2}, {1, 1}}));  // twice
+  EXPECT_TRUE(refused({{5, 1}, {0, 1}}));  // not rising
+  EXPECT_TRUE(refused({{5, 0}}));          // none
+  EXPECT_TRUE(refused({{0, 2000}}));       // more than there can be
+  EXPECT_TRUE(refused({{0xffff, 2}}));     // beyond the intercept
+  EXPECT_TRUE(refused({{4'000'000'000U, 1}}));
+}
+
 TEST(CompactStatsTest, HoldsRoundedSumsExactly) {
-  SufficientStats stats = StatsOf(6, RandomObservations(4, 30, 6));
+  SufficientStats stats = Listed(RandomObservations(4, 30, 6));
   stats.RoundToFloat();
-  CompactStats compact(6);
+  CompactStats compact(false);
   compact.Store(stats);
   EXPECT_EQ(compact.m(), 30U);
-  SufficientStats read = StatsOf(6, RandomObservations(5, 3, 6));  // is overwritten
+  SufficientStats read = Listed(RandomObservations(5, 3, 6));  // is overwritten
   compact.Read(read);
   EXPECT_EQ(Bytes(read), Bytes(stats));
 }
 
-TEST(CompactStatsTest, SaveLoadIsExactInTheBytesItSays) {
-  SufficientStats stats = StatsOf(6, RandomObservations(6, 30, 6));
+TEST(CompactStatsTest, SaveLoadIsExact) {
+  SufficientStats stats = Listed(RandomObservations(6, 30, 6));
   stats.RoundToFloat();
-  CompactStats compact(6);
+  CompactStats compact(false);
   compact.Store(stats);
   const std::string bytes = Bytes(compact);
-  EXPECT_EQ(bytes.size(), CompactStats::SavedBytes(6));
-  CompactStats restored(6);
+  CompactStats restored(false);
   ByteReader in(bytes);
   restored.Load(in);
   in.ExpectEnd();
   ASSERT_TRUE(in.ok()) << in.status().ToString();
-  SufficientStats read(6);
+  SufficientStats read = SufficientStats::OfColumns(false);
   restored.Read(read);
   EXPECT_EQ(Bytes(read), Bytes(stats));
 
-  CompactStats cut(6);
+  CompactStats cut(false);
   ByteReader short_of(std::string_view(bytes).substr(0, bytes.size() - 1));
   cut.Load(short_of);
   EXPECT_FALSE(short_of.ok());

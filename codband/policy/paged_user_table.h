@@ -21,7 +21,7 @@ namespace codband {
 // memory is read from the archive when it is needed; Evict drops the least recently used records
 // that the archive holds in their present state. Without an archive nothing is evicted, and this is
 // a UserTable (user_table.h). Results never depend on which records are in memory. T has
-// Save(ByteWriter&) const and Load(ByteReader&).
+// Save(ByteWriter&) const, and Load(ByteReader&) unless another way to load is given.
 //
 // The table never writes to the archive. Its owner does so at a checkpoint: store what SaveChanged
 // gives, delete the records of erased users, then call MarkSaved. Until then, changed ("dirty")
@@ -33,8 +33,11 @@ namespace codband {
 template <typename T>
 class PagedUserTable {
  public:
-  // make() is the record of a new user, and what a saved one is loaded into.
-  explicit PagedUserTable(std::function<T()> make) : make_(std::move(make)) {}
+  // make() is the record of a new user, and what load(record, in) reads a saved one into.
+  using LoadRecord = std::function<void(T&, ByteReader&)>;
+  explicit PagedUserTable(
+      std::function<T()> make, LoadRecord load = [](T& record, ByteReader& in) { record.Load(in); })
+      : make_(std::move(make)), load_(std::move(load)) {}
 
   void SetArchive(const UserArchive* archive) { archive_ = archive; }
 
@@ -75,6 +78,13 @@ class PagedUserTable {
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     for (const auto& [user, entry] : entries_) visit(user, entry.record);
+  }
+
+  // The same, to change the records as reading them back from the archive would: the archive need
+  // not follow.
+  template <typename Visit>
+  void ForEach(const Visit& visit) {
+    for (auto& [user, entry] : entries_) visit(user, entry.record);
   }
 
   // Calls save(user, bytes) for every record that may have changed since the last MarkSaved(), in
@@ -124,7 +134,7 @@ class PagedUserTable {
       const UserId user = in.U64("user");
       const auto [entry, is_new] = entries_.emplace(user, Entry{.record = make_()});
       if (!is_new) in.Fail("user", "appears twice");
-      entry->second.record.Load(in);
+      load_(entry->second.record, in);
     }
   }
 
@@ -132,7 +142,7 @@ class PagedUserTable {
   Result<T> Decode(std::string_view bytes) const {
     T record = make_();
     ByteReader in(bytes);
-    record.Load(in);
+    load_(record, in);
     in.ExpectEnd();
     if (!in.ok()) return in.status();
     return record;
@@ -172,6 +182,7 @@ class PagedUserTable {
   }
 
   std::function<T()> make_;
+  LoadRecord load_;
   const UserArchive* archive_ = nullptr;
   std::unordered_map<UserId, Entry> entries_;
   std::unordered_set<UserId> erased_;

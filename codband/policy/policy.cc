@@ -20,6 +20,10 @@ namespace {
 
 constexpr std::string_view kExpected = "expected a number within ±1e15";
 
+// A state that begins with this tells its number of features next. No state before format 5 does:
+// they begin with a count, or with a positive number.
+constexpr std::uint64_t kDimFollows = 0xffff'c0db'ffff'c0db;
+
 // How often a random choice is repeated to estimate the probability of each arm.
 constexpr std::size_t kRepeats = 64;
 
@@ -145,8 +149,8 @@ void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) 
 }
 
 LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key, LearnMemo* memo) {
-  if (decision.features.size() != dim_) {
-    Reject("Learn", fmt::format("the decision has {} features, expected {}",
+  if (decision.features.size() > dim_) {
+    Reject("Learn", fmt::format("the decision has {} features, expected at most {}",
                                 decision.features.size(), dim_));
   }
   if (!linalg::AllWithin(decision.features, kLargestNumber)) {
@@ -157,7 +161,46 @@ LearnOutcome Policy::Learn(const Decision& decision, double reward, EventKey key
   if (!(std::abs(reward) <= kLargestNumber)) {
     Reject("Learn", fmt::format("reward is {}, {}", reward, kExpected));
   }
-  return DoLearn(decision, reward, key, memo);
+  if (decision.features.size() == dim_) return DoLearn(decision, reward, key, memo);
+  padded_ = decision;
+  padded_.features.resize(dim_);
+  return DoLearn(padded_, reward, key, memo);
+}
+
+void Policy::Grow(std::size_t dim) {
+  if (dim < dim_ || dim > kMaxFeatures) {
+    Reject("Grow", fmt::format("dim is {}, expected {} to {}", dim, dim_, kMaxFeatures));
+  }
+  if (dim == dim_) return;
+  DoGrow(dim);
+  dim_ = dim;
+}
+
+void Policy::SaveDim(ByteWriter& out) const {
+  out.U64(kDimFollows);
+  out.U64(dim_);
+}
+
+bool Policy::LoadDim(ByteReader& in) {
+  if (!in.Skip(kDimFollows)) return false;
+  const std::uint64_t dim = in.U64("number of features");
+  if (!in.ok()) return true;
+  if (dim < dim_ || dim > kMaxFeatures) {
+    in.Fail("number of features", fmt::format("is {}, expected {} to {}", dim, dim_, kMaxFeatures));
+  } else {
+    Grow(dim);
+  }
+  return true;
+}
+
+void Policy::SaveState(ByteWriter& out) const {
+  SaveDim(out);
+  DoSaveState(out);
+}
+
+void Policy::LoadState(ByteReader& in) {
+  static_cast<void>(LoadDim(in));
+  if (in.ok()) DoLoadState(in);
 }
 
 }  // namespace codband

@@ -130,10 +130,17 @@ class Policy {
   void Rank(UserId user, ArmsView arms, EventKey key, double floor, Ranking& ranking) const;
 
   // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
-  // this one was restored from. `memo` lets a second copy of the policy replay what the first one
-  // computed (learn_memo.h); nullptr for none.
+  // this one was restored from; if it has fewer features than dim(), the others are 0. `memo` lets
+  // a second copy of the policy replay what the first one computed (learn_memo.h); nullptr for
+  // none.
   LearnOutcome Learn(const Decision& decision, double reward, EventKey key,
                      LearnMemo* memo = nullptr);
+
+  // From now on arms have `dim` features. Those that are new, behind the others, were 0 in all that
+  // was learned so far: exact, as if they had always been there. Parameters that were made from the
+  // dimension stay as they are. Exclusive access, like learning. Precondition:
+  // dim() ≤ dim ≤ kMaxFeatures.
+  void Grow(std::size_t dim);
 
   // Removes all that was learned from this user, past periods included, as if they had never been
   // there (up to rounding). Returns false if the user is unknown. A reward for a decision made
@@ -144,9 +151,10 @@ class Policy {
   virtual std::size_t model_count() const = 0;
 
   // All state as bytes; see state_file.h for the envelope. Loading goes into a freshly made policy
-  // with the same spec; failures are recorded in the reader.
-  virtual void SaveState(ByteWriter& out) const = 0;
-  virtual void LoadState(ByteReader& in) = 0;
+  // with the same spec and at most as many features, which grows to the saved ones; failures are
+  // recorded in the reader. A state before format 5 does not tell how many: as many as the policy.
+  void SaveState(ByteWriter& out) const;
+  void LoadState(ByteReader& in);
 
   // For display; empty unless the policy shares models.
   virtual std::vector<ModelDescription> DescribeModels() const { return {}; }
@@ -160,6 +168,11 @@ class Policy {
   // Precondition: 0 < dim ≤ kMaxFeatures.
   explicit Policy(std::size_t dim);
 
+  // What a state begins with since format 5: its number of features. Loading grows to it; false if
+  // the state is older and has none.
+  void SaveDim(ByteWriter& out) const;
+  bool LoadDim(ByteReader& in);
+
  private:
   // Chooses an arm and returns how likely that choice was; Choose sets the features and the
   // propensity of the decision. The arguments have been validated; `decision` has its user set and
@@ -172,9 +185,14 @@ class Policy {
   virtual void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const;
   virtual LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
                                LearnMemo* memo) = 0;
+  // See Grow; dim() is still what it was.
+  virtual void DoGrow(std::size_t dim) = 0;
+  virtual void DoSaveState(ByteWriter& out) const = 0;
+  virtual void DoLoadState(ByteReader& in) = 0;
 
   std::size_t dim_;
   std::string spec_;
+  Decision padded_;  // scratch of Learn
 };
 
 }  // namespace codband

@@ -59,10 +59,6 @@ Result<std::unique_ptr<Policy>> DecodeState(std::string_view bytes, const Policy
     return Status::Corruption(fmt::format(
         "state: checksum of the {} bytes written by {} does not match", bytes.size(), writer));
   }
-  if (context.dim != 0 && context.dim != saved_context.dim) {
-    return Status::InvalidArgument(
-        fmt::format("state has dimension {}, expected {}", saved_context.dim, context.dim));
-  }
   auto policy = MakePolicy(spec, saved_context);
   if (!policy.ok()) return policy.status();
   ByteReader state(bytes.substr(bytes.size() - state_size));
@@ -71,6 +67,7 @@ Result<std::unique_ptr<Policy>> DecodeState(std::string_view bytes, const Policy
   if (!state.ok()) {
     return Status::Corruption(fmt::format("state of '{}': {}", spec, state.status().message()));
   }
+  if (context.dim > policy.value()->dim()) policy.value()->Grow(context.dim);
   return policy;
 }
 

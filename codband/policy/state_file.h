@@ -17,12 +17,12 @@ namespace codband {
 
 // Incremented whenever the meaning of any byte changes. States since kOldestStateFormat can be
 // read.
-inline constexpr std::uint32_t kStateFormatVersion = 4;
+inline constexpr std::uint32_t kStateFormatVersion = 5;
 inline constexpr std::uint32_t kOldestStateFormat = 3;
 
 std::string EncodeState(const Policy& policy);
 
-// Makes the policy that the bytes describe. `context.dim` may be 0; otherwise it must agree.
+// Makes the policy that the bytes describe; it grows to `context.dim` if that is more.
 // kCorruption says what is damaged and where; no input can crash it.
 Result<std::unique_ptr<Policy>> DecodeState(std::string_view bytes, const PolicyContext& context);
 

@@ -79,9 +79,10 @@ TEST(StateFileTest, ContributionToAGroupThatDoesNotExistIsRefused) {
   // Taking the group out leaves users who gave to it.
   ByteWriter damaged;
   damaged.U64(0);
+  const std::size_t head = 2 * sizeof(std::uint64_t);  // the number of features
   const std::size_t group_bytes = linalg::GaussianPosterior::SavedBytes(TestWorld::kDim);
-  const std::string bytes =
-      damaged.bytes() + out.bytes().substr(sizeof(std::uint64_t) + group_bytes);
+  const std::string bytes = out.bytes().substr(0, head) + damaged.bytes() +
+                            out.bytes().substr(head + sizeof(std::uint64_t) + group_bytes);
   ByteReader in(bytes);
   MakeOrDie("uniform-linucb", world.context())->LoadState(in);
   EXPECT_EQ(in.status().code(), StatusCode::kCorruption);
@@ -95,8 +96,14 @@ TEST(StateFileTest, MessagesSayWhatIsWrong) {
   std::string future = bytes;
   future[8] = 9;
   EXPECT_NE(DecodeState(future, {}).status().message().find("format version 9"), std::string::npos);
-  EXPECT_NE(DecodeState(bytes, {.dim = 4}).status().message().find("dimension 5, expected 4"),
-            std::string::npos);
+  const auto larger = MakeOrDie("linucb", {.dim = 6});
+  ByteWriter state;
+  Trained(world, "linucb", 5)->SaveState(state);
+  ByteReader in(state.bytes());
+  larger->LoadState(in);
+  EXPECT_NE(in.status().message().find("number of features is 5, expected 6 to 1024"),
+            std::string::npos)
+      << in.status().message();
 }
 
 TEST(StateFileTest, FileRoundTripKeepsEveryBit) {

@@ -40,6 +40,12 @@ class UserTable {
     for (const auto& [user, record] : records_) visit(user, record);
   }
 
+  // The same, to change the records.
+  template <typename Visit>
+  void ForEach(const Visit& visit) {
+    for (auto& [user, record] : records_) visit(user, record);
+  }
+
   bool Erase(UserId user) { return records_.erase(user) > 0; }
 
   void Save(ByteWriter& out) const {

@@ -51,8 +51,9 @@ class FirstArm final : public Policy {
 
   bool Forget(UserId) override { return false; }
   std::size_t model_count() const override { return 7; }
-  void SaveState(ByteWriter&) const override {}
-  void LoadState(ByteReader&) override {}
+  void DoSaveState(ByteWriter&) const override {}
+  void DoLoadState(ByteReader&) override {}
+  void DoGrow(std::size_t) override {}
 
   struct Seen {
     UserId user;
@@ -187,8 +188,9 @@ class OneItem final : public Policy {
 
   bool Forget(UserId) override { return false; }
   std::size_t model_count() const override { return 1; }
-  void SaveState(ByteWriter&) const override {}
-  void LoadState(ByteReader&) override {}
+  void DoSaveState(ByteWriter&) const override {}
+  void DoLoadState(ByteReader&) override {}
+  void DoGrow(std::size_t) override {}
 
   std::vector<std::uint64_t> learned;  // events
   double reward = 0;

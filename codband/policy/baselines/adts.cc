@@ -72,6 +72,12 @@ struct AdTsUser {
     ++restarts;
   }
 
+  void Grow(std::size_t dim) {
+    posterior.Grow(dim);
+    for (linalg::SufficientStats& each : blocks) each.Grow(dim, false);
+    block.Grow(dim, false);
+  }
+
   void Save(ByteWriter& out) const {
     out.U32(restarts);
     posterior.Save(out);
@@ -130,8 +136,8 @@ class AdTs final : public Policy {
 
   bool Forget(UserId user) override { return users_.Erase(user); }
   std::size_t model_count() const override { return users_.size(); }
-  void SaveState(ByteWriter& out) const override { users_.Save(out); }
-  void LoadState(ByteReader& in) override {
+  void DoSaveState(ByteWriter& out) const override { users_.Save(out); }
+  void DoLoadState(ByteReader& in) override {
     users_.Load(in, [&] { return AdTsUser(prior_, options_); });
   }
 
@@ -161,6 +167,12 @@ class AdTs final : public Policy {
     if (!CusumDetects(series_, options_.permutations, options_.level, random)) return {};
     user.Restart();
     return {.change_detected = true};
+  }
+
+  void DoGrow(std::size_t dim) override {
+    for (linalg::GaussianPosterior* each : {&prior_, &before_, &after_}) each->Grow(dim);
+    sum_.Grow(dim, false);
+    users_.ForEach([&](UserId, AdTsUser& user) { user.Grow(dim); });
   }
 
   void Fit(std::span<const linalg::SufficientStats> window, linalg::GaussianPosterior& fit) {

@@ -53,7 +53,7 @@ class Club final : public Policy {
     index_.erase(found);
     for (std::size_t i = at; i < users_.size(); ++i) index_[users_[i].id] = i;
     for (ClubUser& other : users_) other.cursor -= other.cursor > at;
-    RefreshEstimates(at);
+    RefreshEstimates(at, dim());
     moved_.Clear();
     for (const ClubUser& other : users_) moved_.Add(other.ridge.stats());
     total_.Clear();
@@ -63,7 +63,7 @@ class Club final : public Policy {
 
   std::size_t model_count() const override { return components_.size(); }
 
-  void SaveState(ByteWriter& out) const override {
+  void DoSaveState(ByteWriter& out) const override {
     out.U64(next_component_);
     total_.Save(out);
     out.U64(components_.size());
@@ -81,7 +81,7 @@ class Club final : public Policy {
     graph_.Save(out);
   }
 
-  void LoadState(ByteReader& in) override {
+  void DoLoadState(ByteReader& in) override {
     next_component_ = in.U64("next component");
     total_.Load(in);
     LoadComponents(in);
@@ -89,7 +89,7 @@ class Club final : public Policy {
     if (in.ok()) graph_.Load(in);
     if (in.ok()) CheckComponents(in);
     if (!in.ok()) Clear();  // no half-loaded state
-    RefreshEstimates(0);
+    RefreshEstimates(0, dim());
   }
 
  private:
@@ -114,6 +114,15 @@ class Club final : public Policy {
     RefreshEstimate(at);
     TestEdges(at);
     return {};
+  }
+
+  void DoGrow(std::size_t dim) override {
+    prior_.Grow(dim);
+    total_.Grow(dim);
+    moved_.Grow(dim, false);
+    for (auto& [id, component] : components_) component.model.Grow(dim);
+    for (ClubUser& user : users_) user.ridge.Grow(dim);
+    RefreshEstimates(0, dim);
   }
 
   // A new user has an edge to everybody, so that everybody is connected.
@@ -206,12 +215,12 @@ class Club final : public Policy {
 
   void RefreshEstimate(std::size_t at) {
     const linalg::GaussianPosterior& ridge = users_[at].ridge;
-    std::ranges::copy(ridge.mean(), means_.begin() + static_cast<std::ptrdiff_t>(at * dim()));
+    std::ranges::copy(ridge.mean(), means_.begin() + static_cast<std::ptrdiff_t>(at * ridge.dim()));
     bounds_[at] = options_.alpha2 * EstimateSpread(ridge.stats().m());
   }
 
-  void RefreshEstimates(std::size_t first) {
-    means_.resize(users_.size() * dim());
+  void RefreshEstimates(std::size_t first, std::size_t dim) {
+    means_.resize(users_.size() * dim);
     bounds_.resize(users_.size());
     for (std::size_t i = first; i < users_.size(); ++i) RefreshEstimate(i);
   }

@@ -282,7 +282,8 @@ TEST(ClubTest, DamagedStateIsReported) {
     ByteReader in(bytes);
     loaded->LoadState(in);
     in.ExpectEnd();
-    if (!in.ok()) Play(*loaded, 8, 0, 10);  // as good as new
+    // As good as new, but for features that damaged bytes made it grow by.
+    if (!in.ok() && loaded->dim() == kDim) Play(*loaded, 8, 0, 10);
     return in.ok();
   };
   EXPECT_TRUE(load(saved));

@@ -17,6 +17,11 @@ void Contributions::Add(ModelId model, std::span<const double> x, double r) {
   EntryFor(model).stats.Add(x, r);
 }
 
+void Contributions::Grow(std::size_t dim) {
+  dim_ = dim;
+  for (Entry& entry : entries_) entry.stats.Grow(dim, false);
+}
+
 void Contributions::Save(ByteWriter& out) const {
   out.U64(entries_.size());
   for (const Entry& entry : entries_) {

@@ -27,6 +27,9 @@ class Contributions {
   // One observation that `model` learned. Allocates only for a model not seen before.
   void Add(ModelId model, std::span<const double> x, double r);
 
+  // As SufficientStats::Grow.
+  void Grow(std::size_t dim);
+
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 

@@ -84,8 +84,8 @@ class DLinUcb final : public Policy {
     return count;
   }
 
-  void SaveState(ByteWriter& out) const override { users_.Save(out); }
-  void LoadState(ByteReader& in) override {
+  void DoSaveState(ByteWriter& out) const override { users_.Save(out); }
+  void DoLoadState(ByteReader& in) override {
     users_.Load(in, [&] { return MakeSlaves(); });
     users_.ForEach([&](UserId, const Slaves& slaves) {
       if (slaves.all.size() <= options_.slaves) return;
@@ -136,6 +136,13 @@ class DLinUcb final : public Policy {
     slaves.all.push_back(fresh_);
     slaves.all.back().born = slaves.changes;
     return {.change_detected = true};
+  }
+
+  void DoGrow(std::size_t dim) override {
+    fresh_.ridge.Grow(dim);
+    users_.ForEach([&](UserId, Slaves& slaves) {
+      for (Slave& slave : slaves.all) slave.ridge.Grow(dim);
+    });
   }
 
   void Show(Slave& slave, std::span<const double> x, double reward) const {

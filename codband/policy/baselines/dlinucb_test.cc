@@ -200,7 +200,8 @@ TEST(DLinUcbTest, DamagedStateIsReported) {
     ByteReader in(damaged);
     MakeDLinUcb(1, kScripted)->LoadState(in);  // must neither crash nor ask for absurd memory
   }
-  // One user (8 bytes), the id (8), then changes and the number of slaves.
+  // The number of features (16 bytes), one user (8), the id (8), then changes and the number of
+  // slaves.
   const auto fails_with = [&](std::size_t at, char value) {
     std::string damaged = saved;
     damaged[at] = value;
@@ -208,9 +209,9 @@ TEST(DLinUcbTest, DamagedStateIsReported) {
     MakeDLinUcb(1, kScripted)->LoadState(in);
     return !in.ok();
   };
-  EXPECT_FALSE(fails_with(16, 1));
-  EXPECT_TRUE(fails_with(16, 0)) << "a slave of period 1 without a change";
-  EXPECT_TRUE(fails_with(20, 0)) << "no slave";
+  EXPECT_FALSE(fails_with(32, 1));
+  EXPECT_TRUE(fails_with(32, 0)) << "a slave of period 1 without a change";
+  EXPECT_TRUE(fails_with(36, 0)) << "no slave";
 }
 
 TEST(DLinUcbTest, ForgetEqualsNeverHavingSeenTheUser) {

@@ -27,6 +27,9 @@ class GroupModel {
   // then recomputes the sum and calls Reset. O(d³).
   [[nodiscard]] bool Remove(const linalg::SufficientStats& part);
 
+  // As GaussianPosterior::Grow.
+  void Grow(std::size_t dim) { posterior_.Grow(dim); }
+
   void Reset(const linalg::GaussianPosterior& posterior);  // O(d²)
   void Reset(const linalg::SufficientStats& sum);          // O(d³)
 

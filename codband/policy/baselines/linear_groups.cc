@@ -35,13 +35,13 @@ class LinearGroups : public Policy {
 
   std::size_t model_count() const final { return groups_.size(); }
 
-  void SaveState(ByteWriter& out) const final {
+  void DoSaveState(ByteWriter& out) const final {
     out.U64(groups_.size());
     for (const linalg::GaussianPosterior& group : groups_) group.Save(out);
     users_.Save(out);
   }
 
-  void LoadState(ByteReader& in) final {
+  void DoLoadState(ByteReader& in) final {
     const std::size_t count =
         in.Count("number of groups", linalg::GaussianPosterior::SavedBytes(dim()));
     groups_.assign(count, prior_);
@@ -93,6 +93,12 @@ class LinearGroups : public Policy {
     users_.FindOrMake(decision.user, [&] { return Contributions(dim()); })
         .Add(decision.model, decision.features, reward);
     return {};
+  }
+
+  void DoGrow(std::size_t dim) final {
+    prior_.Grow(dim);
+    for (linalg::GaussianPosterior& group : groups_) group.Grow(dim);
+    users_.ForEach([&](UserId, Contributions& given) { given.Grow(dim); });
   }
 
   const GroundTruth* truth_;

@@ -47,8 +47,8 @@ class OracleFilter final : public Policy {
 
   bool Forget(UserId user) override { return users_.Erase(user); }
   std::size_t model_count() const override { return truth_.model_count(); }
-  void SaveState(ByteWriter& out) const override { users_.Save(out); }
-  void LoadState(ByteReader& in) override {
+  void DoSaveState(ByteWriter& out) const override { users_.Save(out); }
+  void DoLoadState(ByteReader& in) override {
     users_.Load(in, [] { return Beliefs{}; });
     users_.ForEach([&](UserId user, const Beliefs& beliefs) {
       if (beliefs.chances.size() > truth_.model_count()) {
@@ -69,7 +69,7 @@ class OracleFilter final : public Policy {
     for (std::size_t k = 0; k < known; ++k) {
       const double chance =
           beliefs == nullptr ? 1 / static_cast<double>(known) : beliefs->chances[k];
-      linalg::Axpy(chance, truth_.parameter(k), theta);
+      linalg::Axpy(chance, truth_.parameter(k), theta.first(truth_.parameter(k).size()));
       if (chance > top) {
         top = chance;
         likeliest = k;
@@ -94,16 +94,19 @@ class OracleFilter final : public Policy {
     const double hazard = models > 1 ? truth_.hazard() : 0;
     const double to_each = models > 1 ? hazard / static_cast<double>(models - 1) : 0;
     // Densities relative to the largest, so that not all of them underflow.
+    const auto residual_of = [&](std::size_t k) {
+      const std::span<const double> theta = truth_.parameter(k);
+      const std::span<const double> x(decision.features);
+      return (reward - linalg::Dot(x.first(theta.size()), theta)) / sigma_;
+    };
     double smallest = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < models; ++k) {
-      const double residual =
-          (reward - linalg::Dot(decision.features, truth_.parameter(k))) / sigma_;
+      const double residual = residual_of(k);
       smallest = std::min(smallest, residual * residual);
     }
     double sum = 0;
     for (std::size_t k = 0; k < models; ++k) {
-      const double residual =
-          (reward - linalg::Dot(decision.features, truth_.parameter(k))) / sigma_;
+      const double residual = residual_of(k);
       const double moved = (1 - hazard) * chances[k] + to_each * (1 - chances[k]);
       chances[k] = moved * std::exp(-0.5 * (residual * residual - smallest));
       sum += chances[k];
@@ -116,6 +119,9 @@ class OracleFilter final : public Policy {
     }
     return {};
   }
+
+  // The true parameters have no features but those that they always had.
+  void DoGrow(std::size_t) override {}
 
   double sigma_;
   const GroundTruth& truth_;

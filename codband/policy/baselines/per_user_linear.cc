@@ -12,7 +12,12 @@ LearnOutcome PerUserLinear::DoLearn(const Decision& decision, double reward, Eve
   return {};
 }
 
-void PerUserLinear::LoadState(ByteReader& in) {
+void PerUserLinear::DoGrow(std::size_t dim) {
+  prior_.Grow(dim);
+  users_.ForEach([&](UserId, linalg::GaussianPosterior& posterior) { posterior.Grow(dim); });
+}
+
+void PerUserLinear::DoLoadState(ByteReader& in) {
   users_.Load(in, [&] { return prior_; });
 }
 

@@ -13,8 +13,8 @@ class PerUserLinear : public Policy {
  public:
   bool Forget(UserId user) final { return users_.Erase(user); }
   std::size_t model_count() const final { return users_.size(); }
-  void SaveState(ByteWriter& out) const final { users_.Save(out); }
-  void LoadState(ByteReader& in) final;
+  void DoSaveState(ByteWriter& out) const final { users_.Save(out); }
+  void DoLoadState(ByteReader& in) final;
 
  protected:
   PerUserLinear(std::size_t dim, double prior_precision, double noise_variance)
@@ -25,6 +25,7 @@ class PerUserLinear : public Policy {
  private:
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
                        LearnMemo* memo) final;
+  void DoGrow(std::size_t dim) final;
 
   linalg::GaussianPosterior prior_;
   UserTable<linalg::GaussianPosterior> users_;

@@ -11,8 +11,8 @@ class RandomPolicy final : public Policy {
 
   bool Forget(UserId) override { return false; }
   std::size_t model_count() const override { return 0; }
-  void SaveState(ByteWriter&) const override {}
-  void LoadState(ByteReader&) override {}
+  void DoSaveState(ByteWriter&) const override {}
+  void DoLoadState(ByteReader&) override {}
 
  private:
   Propensity DoChoose(UserId, ArmsView arms, EventKey key, Decision& decision) const override {
@@ -21,6 +21,7 @@ class RandomPolicy final : public Policy {
     return Propensity::Uniform();
   }
   LearnOutcome DoLearn(const Decision&, double, EventKey, LearnMemo*) override { return {}; }
+  void DoGrow(std::size_t) override {}
 };
 
 }  // namespace

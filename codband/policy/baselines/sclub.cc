@@ -95,7 +95,7 @@ class SClub final : public Policy {
 
   std::size_t model_count() const override { return clusters_.size(); }
 
-  void SaveState(ByteWriter& out) const override {
+  void DoSaveState(ByteWriter& out) const override {
     out.U32(phase_);
     out.U64(phase_left_);
     out.U64(served_);
@@ -117,7 +117,7 @@ class SClub final : public Policy {
     }
   }
 
-  void LoadState(ByteReader& in) override {
+  void DoLoadState(ByteReader& in) override {
     Load(in);
     if (in.ok()) return;
     // No half-loaded state.
@@ -326,12 +326,25 @@ class SClub final : public Policy {
     Refresh(*clusters_[place]);
   }
 
+  void DoGrow(std::size_t dim) override {
+    prior_.Grow(dim);
+    for (auto* const all : {&clusters_, &spare_}) {
+      for (const auto& cluster : *all) {
+        cluster->model.Grow(dim);
+        cluster->phase_mean.resize(dim);
+      }
+    }
+    users_.ForEach([&](UserId, SClubUser& user) { user.ridge.Grow(dim); });
+    for (const auto& cluster : clusters_) Refresh(*cluster);
+  }
+
   // Copies what FindPartner compares clusters by.
   void Refresh(const Cluster& cluster) {
-    means_.resize(clusters_.size() * dim());
+    const std::span<const double> mean = cluster.model.posterior().mean();
+    means_.resize(clusters_.size() * mean.size());
     radii_.resize(clusters_.size());
-    std::ranges::copy(cluster.model.posterior().mean(),
-                      means_.begin() + static_cast<std::ptrdiff_t>(cluster.place * dim()));
+    std::ranges::copy(mean,
+                      means_.begin() + static_cast<std::ptrdiff_t>(cluster.place * mean.size()));
     radii_[cluster.place] = cluster.is_checked()
                                 ? options_.alpha_theta / 2 * EstimateSpread(cluster.served())
                                 : -std::numeric_limits<double>::infinity();

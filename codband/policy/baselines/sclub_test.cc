@@ -340,7 +340,8 @@ TEST(SClubTest, DamagedStateIsReported) {
     ByteReader in(bytes);
     loaded->LoadState(in);
     in.ExpectEnd();
-    if (!in.ok()) Play(*loaded, 8, 0, 10);  // as good as new
+    // As good as new, but for features that damaged bytes made it grow by.
+    if (!in.ok() && loaded->dim() == kDim) Play(*loaded, 8, 0, 10);
     return in.ok();
   };
   EXPECT_TRUE(load(saved));
@@ -352,17 +353,17 @@ TEST(SClubTest, DamagedStateIsReported) {
     damaged[i] = static_cast<char>(~damaged[i]);
     load(damaged);  // must neither crash nor ask for absurd memory
   }
-  // Phase (4 bytes), what is left of it (8), observations (8), next cluster (8), number of
-  // clusters (8), and the first of them.
+  // The number of features (16 bytes), phase (4), what is left of it (8), observations (8), next
+  // cluster (8), number of clusters (8), and the first of them.
   const auto with_byte = [&](std::size_t at, char value) {
     std::string damaged = saved;
     damaged[at] = value;
     return damaged;
   };
-  EXPECT_FALSE(load(with_byte(0, 63)));
-  EXPECT_FALSE(load(with_byte(12, 77))) << "observations";
-  EXPECT_FALSE(load(with_byte(20, 1))) << "next cluster";
-  EXPECT_FALSE(load(with_byte(36, 100))) << "cluster 0 is missing";
+  EXPECT_FALSE(load(with_byte(16, 63)));
+  EXPECT_FALSE(load(with_byte(28, 77))) << "observations";
+  EXPECT_FALSE(load(with_byte(36, 1))) << "next cluster";
+  EXPECT_FALSE(load(with_byte(52, 100))) << "cluster 0 is missing";
 }
 
 }  // namespace

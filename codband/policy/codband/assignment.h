@@ -65,6 +65,9 @@ class Assignment {
   // Line 23 of Algorithm 1.
   void ResampleConcentration(EventKey key);
 
+  // Models have `dim` features from now on.
+  void Grow(std::size_t dim) { likelihood_->Grow(dim); }
+
   // The user has left the pool. If it is empty, everything starts over.
   void Forget(UserId id);
 

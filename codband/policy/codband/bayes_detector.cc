@@ -33,8 +33,8 @@ void FilterState::Save(ByteWriter& out) const {
   trial.Save(out);
 }
 
-void FilterState::Load(ByteReader& in) {
-  window.Load(in);
+void FilterState::Load(ByteReader& in, const RecordLayout& layout) {
+  window.Load(in, layout);
   belief.Load(in);
   trial.Load(in);
 }
@@ -64,8 +64,8 @@ class BayesDetector final : public ChangeDetector {
         filter_(pool_.prior().dim(), window_),
         joint_(pool_.prior().dim()),
         reduced_(pool_.prior()),
-        before_(pool_.prior().dim()),
-        moved_(pool_.prior().dim()) {}
+        before_(linalg::SufficientStats::OfColumns(context.options.intercept)),
+        moved_(before_) {}
 
   DetectorTraits traits() const override {
     return {.rounds_features = true,
@@ -75,7 +75,15 @@ class BayesDetector final : public ChangeDetector {
   }
 
   std::unique_ptr<DetectorState> NewState() const override {
-    return std::make_unique<FilterState>(pool_.prior().dim(), window_);
+    return std::make_unique<FilterState>(context().options.intercept, window_);
+  }
+
+  void Grow(std::size_t dim) override {
+    young_ = std::max(kYoung, dim);
+    const std::size_t inner_dim = pool_.prior().dim();
+    filter_ = ChangeFilter(inner_dim, window_);
+    joint_ = linalg::JointLikelihood(inner_dim);
+    reduced_ = pool_.prior();
   }
 
   bool IsOutlier(const LearnStep& step) override;

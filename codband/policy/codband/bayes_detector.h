@@ -12,7 +12,7 @@ namespace codband {
 
 // What the Bayesian filter keeps of a user.
 struct FilterState final : DetectorState {
-  FilterState(std::size_t dim, std::size_t window_size) : window(dim, window_size) {}
+  FilterState(bool intercept, std::size_t window_size) : window(intercept, window_size) {}
 
   // Precondition: the user's detector is of this kind.
   static FilterState& Of(UserRecord& user) { return static_cast<FilterState&>(*user.detector); }
@@ -23,7 +23,7 @@ struct FilterState final : DetectorState {
   Verdicts verdicts() const override { return trial.verdicts; }
   std::string Fault(const Period& period) const override;
   void Save(ByteWriter& out) const override;
-  void Load(ByteReader& in) override;
+  void Load(ByteReader& in, const RecordLayout& layout) override;
 
   ChangeWindow window;  // the observations that a change found now may turn out to precede
   Belief belief = {};   // the posterior over the user's model

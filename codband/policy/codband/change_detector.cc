@@ -24,15 +24,19 @@ void ChangeDetector::ModelChances(UserId, const UserRecord& user, std::vector<do
   chances[context_.pool.IndexOf(user.current.model).value()] = 1;
 }
 
-void SaveEmptyFilterState(ByteWriter& out) { FilterState(1, 0).Save(out); }
+void SaveEmptyFilterState(ByteWriter& out) { FilterState(false, 0).Save(out); }
 
-void LoadEmptyFilterState(ByteReader& in) { FilterState(1, 0).Load(in); }
+void LoadEmptyFilterState(ByteReader& in, const RecordLayout& layout) {
+  FilterState(false, 0).Load(in, layout);
+}
 
 namespace {
 
 struct NoState final : DetectorState {
   void Save(ByteWriter& out) const override { SaveEmptyFilterState(out); }
-  void Load(ByteReader& in) override { LoadEmptyFilterState(in); }
+  void Load(ByteReader& in, const RecordLayout& layout) override {
+    LoadEmptyFilterState(in, layout);
+  }
 };
 
 class NoDetector final : public ChangeDetector {

@@ -92,6 +92,10 @@ class ChangeDetector {
     return user.has_period() ? 1 : 0;
   }
 
+  // The pool has grown (Policy::Grow), and with it what arms have: `dim` features, without the
+  // intercept. Users' states grow by themselves.
+  virtual void Grow(std::size_t) {}
+
   // What it keeps beside its users' states; nothing of the detectors there are.
   virtual void SaveShared(ByteWriter&) const {}
   virtual void LoadShared(ByteReader&) {}
@@ -105,7 +109,7 @@ class ChangeDetector {
 
 // In place of the filter's state in the records of detectors that format 3 knows to have none.
 void SaveEmptyFilterState(ByteWriter& out);
-void LoadEmptyFilterState(ByteReader& in);
+void LoadEmptyFilterState(ByteReader& in, const RecordLayout& layout);
 
 // detector=none: nobody ever changes.
 std::unique_ptr<ChangeDetector> MakeNoDetector(const DetectorContext& context);

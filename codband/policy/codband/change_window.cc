@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "codband/base/check.h"
 
@@ -22,60 +24,95 @@ void RoundFeatures(std::span<double> x) {
   for (double& value : x) value = static_cast<float>(value);
 }
 
+double ChangeWindow::RewardAt(std::size_t place) const {
+  double r = 0;
+  std::memcpy(&r, rows_.data() + (place + 1) * width() - 2, sizeof(r));
+  return r;
+}
+
+void ChangeWindow::SetReward(std::size_t place, double r) {
+  std::memcpy(rows_.data() + (place + 1) * width() - 2, &r, sizeof(r));
+}
+
 void ChangeWindow::ReadFeatures(std::size_t age, std::span<double> x) const {
-  CODBAND_DCHECK(age < size() && x.size() == dim_);
-  const auto row = rows_.begin() + static_cast<std::ptrdiff_t>(Place(age) * (dim_ + 1));
-  std::copy(row, row + static_cast<std::ptrdiff_t>(dim_), x.begin());
+  CODBAND_DCHECK(age < size() && x.size() >= columns_.size());
+  const std::span<const float> row =
+      std::span(rows_).subspan(Place(age) * width(), columns_.size());
+  if (x.size() == row.size()) {
+    std::ranges::copy(row, x.begin());
+    return;
+  }
+  std::ranges::fill(x, 0.0);
+  for (std::size_t i = 0; i < row.size(); ++i) x[columns_.Place(i, x.size())] = row[i];
+}
+
+// Columns that have not occurred yet are 0 in the rows there are.
+void ChangeWindow::TakeColumns(std::span<const double> x) {
+  const std::size_t count = size();
+  const std::size_t before = columns_.size();
+  const std::size_t width_before = width();
+  std::vector<std::uint16_t> places;
+  columns_.Include(x, places);
+  std::vector<float> rows;
+  rows.reserve(capacity_ * width());
+  rows.resize(count * width());
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const from = rows_.data() + i * width_before;
+    float* const to = rows.data() + i * width();
+    for (std::size_t j = 0; j < before; ++j) to[places[j]] = from[j];
+    std::memcpy(to + columns_.size(), from + before, 3 * sizeof(float));
+  }
+  rows_ = std::move(rows);
 }
 
 void ChangeWindow::Push(std::span<const double> x, double r, double log_predictive) {
-  CODBAND_DCHECK(x.size() == dim_);
   if (capacity_ == 0) return;
+  if (!columns_.Covers(x)) TakeColumns(x);
   if (size() < capacity_) {
     // Not full: the newest is the last.
-    if (rows_.capacity() == 0) Reserve();
+    if (rows_.capacity() == 0) rows_.reserve(capacity_ * width());
     newest_ = static_cast<std::uint32_t>(size());
-    rows_.resize(rows_.size() + dim_ + 1);
-    rewards_.push_back(r);
+    rows_.resize(rows_.size() + width());
   } else {
     newest_ = (newest_ + 1) % capacity_;
-    rewards_[newest_] = r;
   }
-  const auto row = rows_.begin() + static_cast<std::ptrdiff_t>(newest_ * (dim_ + 1));
-  std::ranges::transform(x, row, [](double value) { return static_cast<float>(value); });
-  row[static_cast<std::ptrdiff_t>(dim_)] = FiniteFloat(log_predictive);
-}
-
-void ChangeWindow::Reserve() {
-  rows_.reserve(capacity_ * (dim_ + 1));
-  rewards_.reserve(capacity_);
+  const std::span<float> row = std::span(rows_).subspan(newest_ * width(), width());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    row[i] = static_cast<float>(x[columns_.Place(i, x.size())]);
+  }
+  row[columns_.size()] = FiniteFloat(log_predictive);
+  SetReward(newest_, r);
 }
 
 void ChangeWindow::KeepNewest(std::size_t count) {
   if (count >= size()) return;
   // The oldest to the front, then cut.
   const std::size_t oldest = (newest_ + 1) % size();
-  const auto rotate = [&](auto& values, std::size_t width) {
-    const auto first = values.begin();
-    std::rotate(first, first + static_cast<std::ptrdiff_t>(oldest * width), values.end());
-    values.erase(first, first + static_cast<std::ptrdiff_t>((rewards_.size() - count) * width));
-  };
-  rotate(rows_, dim_ + 1);
-  rotate(rewards_, 1);
+  const auto first = rows_.begin();
+  std::rotate(first, first + static_cast<std::ptrdiff_t>(oldest * width()), rows_.end());
+  rows_.erase(first, first + static_cast<std::ptrdiff_t>((size() - count) * width()));
   newest_ = static_cast<std::uint32_t>(count == 0 ? 0 : count - 1);
 }
 
+// Rewards, then for each observation its features and its log predictive.
 void ChangeWindow::Save(ByteWriter& out) const {
   out.U64(size());
   out.U32(newest_);
-  out.Doubles(rewards_);
-  out.Floats(rows_);
+  columns_.Save(out);
+  for (std::size_t place = 0; place < size(); ++place) out.Double(RewardAt(place));
+  for (std::size_t place = 0; place < size(); ++place) {
+    out.Floats(std::span(rows_).subspan(place * width(), columns_.size() + 1));
+  }
 }
 
-void ChangeWindow::Load(ByteReader& in) {
-  const std::size_t count =
-      in.Count("window of observations", sizeof(double) + sizeof(float) * (dim_ + 1));
+void ChangeWindow::Load(ByteReader& in, const RecordLayout& layout) {
+  const std::size_t count = in.Count("window of observations", sizeof(double) + sizeof(float));
   newest_ = in.U32("newest observation");
+  if (layout.columns) {
+    columns_.Load(in);
+  } else if (count > 0) {
+    columns_ = linalg::ColumnSet::All(layout.dim, columns_.intercept());
+  }
   const bool full = count == capacity_;
   if (count > capacity_ || (full ? newest_ >= std::max<std::size_t>(count, 1)
                                  : newest_ != (count == 0 ? 0 : count - 1))) {
@@ -85,11 +122,15 @@ void ChangeWindow::Load(ByteReader& in) {
     return;
   }
   if (count == 0) return;
-  Reserve();
-  rewards_.resize(count);
-  rows_.resize(count * (dim_ + 1));
-  in.Doubles("rewards of the window", rewards_);
-  in.Floats("observations of the window", rows_);
+  rows_.reserve(capacity_ * width());
+  rows_.resize(count * width());
+  for (std::size_t place = 0; place < count; ++place) {
+    SetReward(place, in.Double("rewards of the window"));
+  }
+  for (std::size_t place = 0; place < count; ++place) {
+    in.Floats("observations of the window",
+              std::span(rows_).subspan(place * width(), columns_.size() + 1));
+  }
 }
 
 }  // namespace codband

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/linalg/column_set.h"
+#include "codband/policy/codband/period.h"
 
 namespace codband {
 
@@ -14,35 +16,40 @@ namespace codband {
 // (RoundFeatures), so that nothing is lost. Not thread-safe for writing.
 class ChangeWindow {
  public:
-  // 0 holds none and needs no memory.
-  ChangeWindow(std::size_t dim, std::size_t capacity)
-      : dim_(static_cast<std::uint32_t>(dim)), capacity_(static_cast<std::uint32_t>(capacity)) {}
+  // 0 holds none and needs no memory. `intercept`: the last feature of a vector is one.
+  ChangeWindow(bool intercept, std::size_t capacity)
+      : columns_(intercept), capacity_(static_cast<std::uint32_t>(capacity)) {}
 
-  std::size_t size() const { return rewards_.size(); }
+  std::size_t size() const { return rows_.size() / width(); }
 
   // Counted from the newest: 0 is the last that came.
   void ReadFeatures(std::size_t age, std::span<double> x) const;
-  double reward(std::size_t age) const { return rewards_[Place(age)]; }
+  double reward(std::size_t age) const { return RewardAt(Place(age)); }
   // ln of the density of the reward given all rewards of the user before it.
-  double log_predictive(std::size_t age) const { return rows_[Place(age) * (dim_ + 1) + dim_]; }
+  double log_predictive(std::size_t age) const {
+    return rows_[Place(age) * width() + columns_.size()];
+  }
 
-  // Allocates only while the window has not been full before.
+  // Allocates only while the window has not been full before, and for columns that are new to it.
   void Push(std::span<const double> x, double r, double log_predictive);
   // Forgets all but the newest `count`.
   void KeepNewest(std::size_t count);
 
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
+  void Load(ByteReader& in, const RecordLayout& layout);
 
  private:
-  void Reserve();
+  // Numbers of an observation: features, log predictive, and the bits of its reward in two places.
+  std::size_t width() const { return columns_.size() + 3; }
+  double RewardAt(std::size_t place) const;
+  void SetReward(std::size_t place, double r);
+  void TakeColumns(std::span<const double> x);
   std::size_t Place(std::size_t age) const { return (newest_ + size() - age % size()) % size(); }
 
-  std::uint32_t dim_;
+  linalg::ColumnSet columns_;  // that have occurred
   std::uint32_t capacity_;
   std::uint32_t newest_ = 0;
-  std::vector<float> rows_;  // the features of an observation, then its log predictive
-  std::vector<double> rewards_;
+  std::vector<float> rows_;  // one block of memory for all: every user has a window
 };
 
 // Rounds to what ChangeWindow can hold.

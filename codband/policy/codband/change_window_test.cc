@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kWindowDim = 2;
 constexpr std::size_t kCapacity = 4;
+constexpr RecordLayout kWindowLayout{.dim = kWindowDim, .columns = true};
+// Before format 5.
+constexpr RecordLayout kAllColumns{.dim = kWindowDim, .columns = false};
 
 // Observation i has features (i, -i), reward 10 i and log predictive -i.
 void Push(ChangeWindow& window, int i) {
@@ -37,7 +40,7 @@ std::string Bytes(const ChangeWindow& window) {
 }
 
 TEST(ChangeWindowTest, AgesCountFromTheNewestBeforeAndAfterItIsFull) {
-  ChangeWindow window(kWindowDim, kCapacity);
+  ChangeWindow window(false, kCapacity);
   ExpectHolds(window, {});
   std::vector<int> expected;
   for (int i = 1; i <= 11; ++i) {
@@ -49,13 +52,13 @@ TEST(ChangeWindowTest, AgesCountFromTheNewestBeforeAndAfterItIsFull) {
 }
 
 TEST(ChangeWindowTest, CapacityZeroHoldsNone) {
-  ChangeWindow window(kWindowDim, 0);
+  ChangeWindow window(false, 0);
   Push(window, 1);
   EXPECT_EQ(window.size(), 0U);
   const std::string bytes = Bytes(window);
   ByteReader in(bytes);
-  ChangeWindow restored(kWindowDim, 0);
-  restored.Load(in);
+  ChangeWindow restored(false, 0);
+  restored.Load(in, kWindowLayout);
   in.ExpectEnd();
   EXPECT_TRUE(in.ok()) << in.status().ToString();
 }
@@ -63,7 +66,7 @@ TEST(ChangeWindowTest, CapacityZeroHoldsNone) {
 TEST(ChangeWindowTest, KeepsTheNewestFromAnyPlaceInTheRingAndGoesOn) {
   for (int pushed = 1; pushed <= 9; ++pushed) {
     for (std::size_t kept = 0; kept <= kCapacity + 1; ++kept) {
-      ChangeWindow window(kWindowDim, kCapacity);
+      ChangeWindow window(false, kCapacity);
       for (int i = 1; i <= pushed; ++i) Push(window, i);
       std::vector<int> expected;
       for (int i = pushed; i > 0 && expected.size() < std::min(kept, kCapacity); --i) {
@@ -85,13 +88,13 @@ TEST(ChangeWindowTest, KeepsTheNewestFromAnyPlaceInTheRingAndGoesOn) {
 TEST(ChangeWindowTest, SaveLoadIsExactAndGoesOnAlike) {
   for (const int pushed : {0, 1, 3, 4, 6}) {
     for (const bool cut : {false, true}) {
-      ChangeWindow window(kWindowDim, kCapacity);
+      ChangeWindow window(false, kCapacity);
       for (int i = 1; i <= pushed; ++i) Push(window, i);
       if (cut) window.KeepNewest(2);
       const std::string bytes = Bytes(window);
       ByteReader in(bytes);
-      ChangeWindow restored(kWindowDim, kCapacity);
-      restored.Load(in);
+      ChangeWindow restored(false, kCapacity);
+      restored.Load(in, kWindowLayout);
       in.ExpectEnd();
       ASSERT_TRUE(in.ok()) << in.status().ToString();
       EXPECT_EQ(Bytes(restored), bytes);
@@ -112,8 +115,8 @@ TEST(ChangeWindowTest, DamagedBytesAreRefused) {
     out.Doubles(std::vector<double>(values));
     out.Floats(std::vector<float>(values * (1 + kWindowDim)));
     ByteReader in(out.bytes());
-    ChangeWindow window(kWindowDim, kCapacity);
-    window.Load(in);
+    ChangeWindow window(false, kCapacity);
+    window.Load(in, kAllColumns);
     return in.ok();
   };
   EXPECT_TRUE(loads(2, 1, 2));
@@ -131,7 +134,7 @@ TEST(ChangeWindowTest, RoundedFeaturesAreHeldExactly) {
   RoundFeatures(x);
   EXPECT_NE(x[0], 1.0 / 3);
   EXPECT_NEAR(x[0], 1.0 / 3, 1e-7);
-  ChangeWindow window(kWindowDim, kCapacity);
+  ChangeWindow window(false, kCapacity);
   window.Push(x, 0.1, 0);
   std::vector<double> read(kWindowDim);
   window.ReadFeatures(0, read);
@@ -139,9 +142,35 @@ TEST(ChangeWindowTest, RoundedFeaturesAreHeldExactly) {
   EXPECT_EQ(window.reward(0), 0.1);  // rewards in double precision
 }
 
+TEST(ChangeWindowTest, HoldsTheColumnsThatOccurAndReadsThemFromWiderVectors) {
+  ChangeWindow window(true, kCapacity);
+  window.Push(std::vector<double>{0, 3, 0, 1}, 1, -1);
+  window.Push(std::vector<double>{2, 0, 0, 1}, 2, -2);
+  window.Push(std::vector<double>{0, 0, 0, 5, 7, 1}, 3, -3);  // two more features by now
+  std::vector<double> x(6);
+  window.ReadFeatures(0, x);
+  EXPECT_EQ(x, (std::vector<double>{0, 0, 0, 5, 7, 1}));
+  window.ReadFeatures(1, x);
+  EXPECT_EQ(x, (std::vector<double>{2, 0, 0, 0, 0, 1}));
+  window.ReadFeatures(2, x);
+  EXPECT_EQ(x, (std::vector<double>{0, 3, 0, 0, 0, 1}));
+  EXPECT_EQ(window.log_predictive(1), -2);
+
+  const std::string bytes = Bytes(window);
+  ByteReader in(bytes);
+  ChangeWindow restored(true, kCapacity);
+  restored.Load(in, kWindowLayout);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(Bytes(restored), bytes);
+  for (int i = 0; i < 5; ++i) window.Push(std::vector<double>{0, 0, 1, 0, 0, 1}, i, 0);
+  window.ReadFeatures(3, x);
+  EXPECT_EQ(x, (std::vector<double>{0, 0, 1, 0, 0, 1}));
+}
+
 TEST(ChangeWindowTest, PredictiveOfAnyRewardStaysFinite) {
   // As of a reward of 1e15 where the noise is 1e-6: below the least number of single precision.
-  ChangeWindow window(kWindowDim, 1);
+  ChangeWindow window(false, 1);
   for (int i = 0; i < 2; ++i) {
     window.Push(std::vector<double>{1, 1}, 1e15, -5e41);
     EXPECT_TRUE(std::isfinite(window.log_predictive(0)));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "codband/policy/codband/departure.h"
@@ -14,7 +13,7 @@ namespace codband {
 struct ChooseWorkspace {
   std::vector<double> prior_chances;
   std::vector<double> chances;
-  std::optional<DepartureSolver> departure_solver;
+  DepartureSolver departure_solver;
   std::vector<double> departure;
   std::vector<double> rows;  // features of arms
   ThompsonIntegral::Points points;

@@ -126,12 +126,9 @@ std::span<const double> CoDBand::FindDeparture(const Outlook& outlook, const Use
                                                ChooseWorkspace& work) const {
   const double variance = hyper_.DepartureVariance();
   if (variance == 0) return {};
-  std::optional<DepartureSolver>& solver = work.departure_solver;
-  if (!solver || work.departure.size() != dim() || solver->dim() != inner_dim()) {
-    solver.emplace(inner_dim(), dim());
-    work.departure.resize(dim());
-  }
-  solver->Solve(outlook.Posterior(outlook.own), user.current.data, variance, work.departure);
+  work.departure.resize(dim());
+  work.departure_solver.Solve(outlook.Posterior(outlook.own), user.current.data, variance,
+                              work.departure);
   return work.departure;
 }
 
@@ -166,8 +163,11 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       options_(options),
       hyper_(dim, options),
       pool_(hyper_.prior(), StartClock(options)),
-      users_([this] { return NewUser(); }),
-      ledger_(pool_, options.history),
+      users_([this] { return NewUser(); },
+             [this](UserRecord& user, ByteReader& in) {
+               user.Load(in, dim_before_columns_, inner_dim());
+             }),
+      ledger_(pool_, options.history, options.intercept),
       assignment_(options, pool_, ledger_, users_),
       detector_(FindPart<DetectorFactory>("detector",
                                           options.detector)({.options = options_,
@@ -178,6 +178,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
                                                              .hyper = hyper_,
                                                              .assignment = assignment_})),
       traits_(detector_->traits()),
+      dim_before_columns_(pool_.prior().dim()),
       random_effects_(FindPart<bool>("departure", options.departure) &&
                       traits_.supports_random_effects),
       draw_chance_(FindPart<DrawChance>("explore", options.explore)),
@@ -186,7 +187,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
 }
 
 UserRecord CoDBand::NewUser() const {
-  UserRecord user{.current = {.data = linalg::SufficientStats(inner_dim())},
+  UserRecord user{.current = {.data = linalg::SufficientStats::OfColumns(options_.intercept)},
                   .detector = detector_->NewState()};
   if (assignment_.model_prior().uses_recency()) user.current.recency = std::make_unique<Recency>();
   if (const std::size_t memory = assignment_.likelihood().memory(); memory > 0) {

@@ -32,8 +32,6 @@ class CoDBand final : public Policy, public PagedUsers {
 
   bool Forget(UserId user) override;
   std::size_t model_count() const override { return pool_.size(); }
-  void SaveState(ByteWriter& out) const override;
-  void LoadState(ByteReader& in) override;
 
   std::vector<ModelDescription> DescribeModels() const override;
   std::optional<UserDescription> DescribeUser(UserId user) const override;
@@ -53,6 +51,9 @@ class CoDBand final : public Policy, public PagedUsers {
   void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const override;
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
                        LearnMemo* memo) override;
+  void DoGrow(std::size_t dim) override;
+  void DoSaveState(ByteWriter& out) const override;
+  void DoLoadState(ByteReader& in) override;
 
   // The number of features as the models see them.
   std::size_t inner_dim() const { return pool_.prior().dim(); }
@@ -75,7 +76,7 @@ class CoDBand final : public Policy, public PagedUsers {
 
   // So that what a new user brings can be taken back exactly (restore_point.h).
   void SetRestorePoint(UserId user);
-  bool Restore(std::string_view state);
+  bool Restore(const RestorePoint::Point& before);
 
   // What all users share, in state format 3.
   void SavePool(ByteWriter& out) const;
@@ -96,6 +97,8 @@ class CoDBand final : public Policy, public PagedUsers {
   std::unique_ptr<ChangeDetector> detector_;
   DetectorTraits traits_;
   RestorePoint restore_point_;
+  // The inner_dim() of users' records from before format 5, which may still be in the archive.
+  std::size_t dim_before_columns_;
   bool random_effects_;
   DrawChance draw_chance_;
   ThompsonIntegral integral_;

@@ -65,7 +65,7 @@ bool CoDBand::Forget(UserId id) {
   if (user == nullptr) return false;
   ledger_.Forget(*user);
   assignment_.Forget(id);
-  const std::optional<std::string> before = restore_point_.Take(id);
+  const std::optional<RestorePoint::Point> before = restore_point_.Take(id);
   if (!before || !Restore(*before)) hyper_.Forget(pool_, *user);
   users_.Erase(id);
   return true;
@@ -76,17 +76,26 @@ void CoDBand::SetRestorePoint(UserId user) {
   assignment_.SaveConcentration(state);
   hyper_.Save(state);
   hyper_.SaveLimits(state);
-  restore_point_.Set(user, state.bytes());
+  restore_point_.Set(user, dim(), state.bytes());
 }
 
-bool CoDBand::Restore(std::string_view state) {
-  ByteReader in(state);
+bool CoDBand::Restore(const RestorePoint::Point& before) {
+  ByteReader in(before.state);
   assignment_.LoadConcentration(in);
-  hyper_.Load(in);
+  hyper_.Load(in, before.dim);
   hyper_.LoadLimits(in);
   if (!in.ok()) return false;
   pool_.SetPrior(hyper_.prior());
   return true;
+}
+
+void CoDBand::DoGrow(std::size_t dim) {
+  hyper_.Grow(dim);
+  pool_.Grow(hyper_.prior(), options_.intercept);
+  assignment_.Grow(inner_dim());
+  detector_->Grow(dim);
+  integral_ = ThompsonIntegral(inner_dim(), options_.v);
+  users_.ForEach([&](UserId, UserRecord& user) { user.Grow(inner_dim()); });
 }
 
 std::vector<ModelDescription> CoDBand::DescribeModels() const {
@@ -113,13 +122,13 @@ std::optional<UserDescription> CoDBand::DescribeUser(UserId id) const {
                          .observations = user->current.data.m()};
 }
 
-void CoDBand::SaveState(ByteWriter& out) const {
+void CoDBand::DoSaveState(ByteWriter& out) const {
   SavePool(out);
   users_.Save(out);
   SaveRest(out);
 }
 
-void CoDBand::LoadState(ByteReader& in) {
+void CoDBand::DoLoadState(ByteReader& in) {
   LoadPool(in);
   users_.Load(in);
   LoadRest(in);
@@ -132,11 +141,14 @@ void CoDBand::LoadState(ByteReader& in) {
 }
 
 void CoDBand::SaveShared(ByteWriter& out) const {
+  SaveDim(out);
   SavePool(out);
   SaveRest(out);
 }
 
 void CoDBand::LoadShared(ByteReader& in) {
+  static_cast<void>(LoadDim(in));
+  if (!in.ok()) return;
   LoadPool(in);
   LoadRest(in);
 }
@@ -144,13 +156,17 @@ void CoDBand::LoadShared(ByteReader& in) {
 void CoDBand::SaveRest(ByteWriter& out) const {
   hyper_.SaveLimits(out);
   restore_point_.Save(out);
+  out.U32(static_cast<std::uint32_t>(dim_before_columns_));
 }
 
 void CoDBand::LoadRest(ByteReader& in) {
   restore_point_ = {};
+  dim_before_columns_ = inner_dim();
   if (in.remaining() == 0) return;
   hyper_.LoadLimits(in);
-  restore_point_.Load(in);
+  restore_point_.Load(in, dim());
+  if (in.remaining() == 0) return;
+  dim_before_columns_ = in.U32("features of old records");
 }
 
 void CoDBand::SavePool(ByteWriter& out) const {
@@ -163,7 +179,7 @@ void CoDBand::SavePool(ByteWriter& out) const {
 
 void CoDBand::LoadPool(ByteReader& in) {
   assignment_.LoadConcentration(in);
-  hyper_.Load(in);
+  hyper_.Load(in, dim());
   if (!in.ok()) return;
   assignment_.Load(in);
   pool_.SetPrior(hyper_.prior());  // models are loaded under the prior they were saved with

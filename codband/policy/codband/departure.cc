@@ -24,10 +24,28 @@ void Multiply(std::span<const double> S, std::span<const double> x, std::span<do
   }
 }
 
-// out = c - Sμ = Σ e_j x_j, where e are the residuals of the model.
+using Buffer = std::array<double, linalg::kMaxDimension>;
+
+// The values of x at the columns of the data.
+std::span<double> AtColumns(const linalg::SufficientStats& data, std::span<const double> x,
+                            Buffer& buffer) {
+  for (std::size_t i = 0; i < data.dim(); ++i) buffer[i] = x[data.Place(i, x.size())];
+  return {buffer.data(), data.dim()};
+}
+
+// How many columns of the data are among the first `features` of `dim`.
+std::size_t CountFeatures(const linalg::SufficientStats& data, std::size_t features,
+                          std::size_t dim) {
+  std::size_t count = data.dim();
+  while (count > 0 && data.Place(count - 1, dim) >= features) --count;
+  return count;
+}
+
+// out = c - Sμ = Σ e_j x_j, where e are the residuals of the model, at the columns of the data.
 void ResidualSums(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
                   std::span<double> out) {
-  Multiply(data.S(), model.mean(), out);
+  Buffer mean;
+  Multiply(data.S(), AtColumns(data, model.mean(), mean), out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = data.c()[i] - out[i];
 }
 
@@ -36,24 +54,24 @@ void ResidualSums(const linalg::GaussianPosterior& model, const linalg::Sufficie
 DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
                                         const linalg::SufficientStats& data, std::size_t features,
                                         std::span<const double> x, double r) {
-  std::array<double, linalg::kMaxDimension> buffer;
-  const std::span<double> work(buffer.data(), x.size());
+  // All is 0 at other columns than those of the data.
+  const std::size_t counted = CountFeatures(data, features, x.size());
+  Buffer buffer;
+  const std::span<double> work(buffer.data(), data.dim());
   ResidualSums(model, data, work);
+  Buffer alone;
+  const std::span<double> here = AtColumns(data, x, alone);
   const double residual = r - linalg::Dot(x, model.mean());
   // The model has learned from this user too, and absorbs as much of the random effect; the share
   // that it leaves is in both residuals.
   const double others = 1 - static_cast<double>(data.m()) / static_cast<double>(model.stats().m());
   DepartureEvidence out{.products = residual *
-                                    linalg::Dot(x.first(features), work.first(features)) /
+                                    linalg::Dot(here.first(counted), work.first(counted)) /
                                     (others * others)};
   // x without the intercept, times S, times x.
-  std::array<double, linalg::kMaxDimension> alone;
-  const std::span<double> features_of_x(alone.data(), x.size());
-  std::ranges::copy(x, features_of_x.begin());
-  std::fill(features_of_x.begin() + static_cast<std::ptrdiff_t>(features), features_of_x.end(),
-            0.0);
-  Multiply(data.S(), features_of_x, work);
-  out.squares = linalg::Dot(features_of_x, work);
+  std::ranges::fill(here.subspan(counted), 0.0);
+  Multiply(data.S(), here, work);
+  out.squares = linalg::Dot(here, work);
   return out;
 }
 
@@ -74,25 +92,25 @@ void DepartureEvidence::Load(ByteReader& in) {
   squares = in.Double("squares of a departure");
 }
 
-DepartureSolver::DepartureSolver(std::size_t dim, std::size_t features)
-    : features_(features), factor_(dim, 1), diagonal_(dim), residual_(dim) {}
-
 void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
                             const linalg::SufficientStats& data, double variance,
                             std::span<double> out) {
-  CODBAND_DCHECK(out.size() == features_);
+  const std::size_t counted = CountFeatures(data, out.size(), model.dim());
   const double noise = model.noise_variance();
-  std::ranges::fill(diagonal_, 1 / variance);
+  factor_.Resize(data.dim());
+  residual_.resize(data.dim());
+  diagonal_.assign(data.dim(), 1 / variance);
   // The variance of intercepts within a model is that between models.
-  std::ranges::copy(model.prior_precision().subspan(features_),
-                    diagonal_.begin() + static_cast<std::ptrdiff_t>(features_));
+  for (std::size_t i = counted; i < data.dim(); ++i) {
+    diagonal_[i] = model.prior_precision()[data.Place(i, model.dim())];
+  }
   std::ranges::fill(out, 0.0);
   if (!factor_.Factorize(diagonal_, 1 / noise, data.S())) return;
   ResidualSums(model, data, residual_);
   for (double& value : residual_) value /= noise;
   factor_.SolveLower(residual_);
   factor_.SolveTransposed(residual_);
-  std::ranges::copy(std::span(residual_).first(features_), out.begin());
+  for (std::size_t i = 0; i < counted; ++i) out[data.Place(i, model.dim())] = residual_[i];
 }
 
 }  // namespace codband

@@ -24,7 +24,8 @@ struct DepartureEvidence {
   double squares = 0;   // Σ (x_iᵀx_j)²
 
   // The pairs of an observation that is about to come to a user's period `data`, assigned to
-  // `model`, with the observations that are there, in O(d²). The first `features` places count, not
+  // `model`, with the observations that are there, in O(k²) for the k columns of `data`. The first
+  // `features` places count, not
   // an intercept. Precondition: the model has learned from `data`, and from others.
   static DepartureEvidence Of(const linalg::GaussianPosterior& model,
                               const linalg::SufficientStats& data, std::size_t features,
@@ -45,24 +46,20 @@ struct DepartureEvidence {
   void Load(ByteReader& in);
 };
 
-// Predicts the random effect of a user. Owns its scratch memory: calls do not allocate. Not
-// thread-safe.
+// Predicts the random effect of a user. Owns its scratch memory: calls do not allocate once it has
+// served as many columns. Not thread-safe.
 class DepartureSolver {
  public:
-  DepartureSolver(std::size_t dim, std::size_t features);
-
-  std::size_t dim() const { return factor_.dim(); }
-
   // δ, its posterior mean given the user's period (the best linear unbiased predictor), into `out`,
-  // a number for each feature:
+  // a number for each feature, which is 0 for those that are no columns of `data`:
   //   δ = (S/σ² + I/τ²)⁻¹ (c - Sμ)/σ².
+  // O(k³/6) for k columns.
   // Precondition: variance > 0.
   void Solve(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
              double variance, std::span<double> out);
 
  private:
-  std::size_t features_;
-  linalg::CholeskyFactor factor_;
+  linalg::CholeskyFactor factor_{1, 1};
   std::vector<double> diagonal_;
   std::vector<double> residual_;
 };

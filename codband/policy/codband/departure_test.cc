@@ -57,6 +57,29 @@ TEST(DepartureTest, EvidenceIsThatOfAllPairs) {
   EXPECT_NEAR(evidence.squares, squares, 1e-9 * squares);
 }
 
+// What is 0 at some columns says the same whether these columns are listed or not.
+TEST(DepartureTest, ColumnsThatDoNotOccurDoNotMatter) {
+  Group group;
+  for (auto& [x, r] : group.own) x[1] = 0;
+  group.data = linalg::StatsOf(kDepartureDim, group.own);
+  auto listed = linalg::SufficientStats::OfColumns(true);
+  for (const auto& [x, r] : group.own) listed.Add(x, r);
+  ASSERT_EQ(listed.dim(), kDepartureDim - 1);
+  const linalg::Observation next = Extended(4, 1).front();
+  const auto of = [&](const linalg::SufficientStats& data) {
+    return DepartureEvidence::Of(group.model, data, kDepartureFeatures, next.first, next.second);
+  };
+  EXPECT_NEAR(of(listed).products, of(group.data).products,
+              1e-12 * std::abs(of(group.data).products));
+  EXPECT_NEAR(of(listed).squares, of(group.data).squares, 1e-12 * of(group.data).squares);
+  std::vector<double> departure(kDepartureFeatures, 9.0);
+  std::vector<double> expected(kDepartureFeatures);
+  DepartureSolver().Solve(group.model, listed, 0.3, departure);
+  DepartureSolver().Solve(group.model, group.data, 0.3, expected);
+  EXPECT_EQ(departure[1], 0);
+  EXPECT_LT((linalg::ToEigen(departure) - linalg::ToEigen(expected)).norm(), 1e-12);
+}
+
 TEST(DepartureTest, SolvesTheRidgeRegressionOfTheResiduals) {
   const Group group;
   constexpr double kVariance = 0.3;
@@ -72,8 +95,7 @@ TEST(DepartureTest, SolvesTheRidgeRegressionOfTheResiduals) {
   }
   const Eigen::VectorXd expected = precision.ldlt().solve(weighted);
   std::vector<double> departure(kDepartureFeatures);
-  DepartureSolver(kDepartureDim, kDepartureFeatures)
-      .Solve(group.model, group.data, kVariance, departure);
+  DepartureSolver().Solve(group.model, group.data, kVariance, departure);
   EXPECT_LT((linalg::ToEigen(departure) - expected.head(kDepartureFeatures)).norm(),
             1e-9 * expected.norm());
 }

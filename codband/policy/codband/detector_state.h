@@ -20,6 +20,13 @@ class DetectorState {
   // The user's period was closed: what refers to its observations goes.
   virtual void PeriodClosed() {}
 
+  // The features of a vector in what it keeps, intercept included; 0 if it keeps the columns that
+  // occur.
+  virtual std::size_t dim() const { return 0; }
+  // Vectors have `dim` features from now on, intercept included; the new ones, before the last one
+  // if that is an intercept, were 0.
+  virtual void Grow(std::size_t, bool) {}
+
   // What does not fit the user's current period; empty if all does.
   virtual std::string Fault(const Period&) const { return {}; }
 
@@ -27,9 +34,9 @@ class DetectorState {
   // period, where the window test is, and one after the past periods, where the Bayesian filter is.
   // A new detector uses the second one.
   virtual void SaveBesidePeriod(const Period&, ByteWriter&) const {}
-  virtual void LoadBesidePeriod(Period&, ByteReader&) {}
+  virtual void LoadBesidePeriod(Period&, ByteReader&, const RecordLayout&) {}
   virtual void Save(ByteWriter& out) const = 0;
-  virtual void Load(ByteReader& in) = 0;
+  virtual void Load(ByteReader& in, const RecordLayout& layout) = 0;
 };
 
 }  // namespace codband

@@ -1,5 +1,7 @@
 #include "codband/policy/codband/hyper_parameters.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "codband/policy/codband/codband.h"
@@ -24,6 +26,7 @@ constexpr double kCloser = 10;
 
 HyperParameters::HyperParameters(std::size_t dim, const CoDBandOptions& options)
     : features_(dim),
+      intercept_(options.intercept),
       learned_(FindPart<bool>("hyper", options.hyper)),
       start_{.prior = linalg::LinearPrior::Isotropic(dim + (options.intercept ? 1 : 0),
                                                      options.lambda, options.sigma * options.sigma),
@@ -86,6 +89,18 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
   }
 }
 
+// Of all features but the intercept the prior has one precision.
+void HyperParameters::GrowPrior(linalg::LinearPrior& prior, std::size_t dim) const {
+  prior.Grow(dim + (intercept_ ? 1 : 0), intercept_, prior.precision.front());
+}
+
+void HyperParameters::Grow(std::size_t dim) {
+  GrowPrior(start_.prior, dim);
+  GrowPrior(prior_, dim);
+  learner_.Grow(prior_.dim());
+  features_ = dim;
+}
+
 void HyperParameters::Save(ByteWriter& out) const {
   noise_.SaveVerdict(out);
   change_rate_.Save(out);
@@ -96,12 +111,16 @@ void HyperParameters::Save(ByteWriter& out) const {
   out.Doubles(prior_.mean);
 }
 
-void HyperParameters::Load(ByteReader& in) {
+void HyperParameters::Load(ByteReader& in, std::size_t dim) {
   noise_.LoadVerdict(in);
   change_rate_.Load(in);
   departure_evidence_.Load(in);
   learner_.Load(in);
-  linalg::LinearPrior prior = prior_;
+  if (dim == 0 || dim > features_) {
+    in.Fail("number of features", fmt::format("is {}, expected 1 to {}", dim, features_));
+    return;
+  }
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(dim + (intercept_ ? 1 : 0), 1, 1);
   prior.noise_variance = in.Double("noise variance");
   in.Doubles("prior precision", prior.precision);
   in.Doubles("prior mean", prior.mean);
@@ -109,7 +128,9 @@ void HyperParameters::Load(ByteReader& in) {
   for (const double precision : prior.precision) {
     if (!(precision > 0)) in.Fail("prior precision", "is not positive");
   }
-  if (in.ok()) prior_ = prior;
+  if (!in.ok()) return;
+  GrowPrior(prior, features_);
+  prior_ = prior;
 }
 
 void HyperParameters::SaveLimits(ByteWriter& out) const {

@@ -46,8 +46,12 @@ class HyperParameters {
   // The user has left the pool. If it is empty, everything starts over.
   void Forget(ModelPool& pool, const UserRecord& user);
 
+  // Arms have `dim` features from now on; the new ones are like the others, and were 0 so far.
+  void Grow(std::size_t dim);
+
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
+  // What was saved when arms had `dim` features, no more than now.
+  void Load(ByteReader& in, std::size_t dim);
   // What state format 3 lacks.
   void SaveLimits(ByteWriter& out) const;
   void LoadLimits(ByteReader& in);
@@ -58,7 +62,10 @@ class HyperParameters {
     ChangeRate change_rate;
   };
 
+  void GrowPrior(linalg::LinearPrior& prior, std::size_t dim) const;
+
   std::size_t features_;  // of an arm, without the intercept
+  bool intercept_;
   bool learned_;
   Start start_;
   linalg::LinearPrior prior_;

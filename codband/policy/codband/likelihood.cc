@@ -19,6 +19,8 @@ class Joint final : public Likelihood {
  public:
   explicit Joint(std::size_t dim) : joint_(dim) {}
 
+  void Grow(std::size_t dim) override { joint_ = linalg::JointLikelihood(dim); }
+
   void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
                        std::span<double> weights) override {
     models_.clear();
@@ -42,6 +44,12 @@ class Product final : public Likelihood {
   Product(std::size_t dim, std::size_t memory) : memory_(memory), joint_(dim), recent_stats_(dim) {}
 
   std::size_t memory() const override { return memory_; }
+
+  void Grow(std::size_t dim) override {
+    joint_ = linalg::JointLikelihood(dim);
+    recent_stats_ = linalg::SufficientStats(dim);
+    without_data_.reset();
+  }
 
   void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
                        std::span<double> weights) override {

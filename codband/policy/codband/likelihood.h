@@ -19,6 +19,9 @@ class Likelihood {
   // How many recent observations of a period it needs beside the sums (Period::recent).
   virtual std::size_t memory() const { return 0; }
 
+  // Models have `dim` features from now on.
+  virtual void Grow(std::size_t dim) = 0;
+
   // Adds ln p(D | model k) to weights[k] for every model of the pool, the user's own (index `own`,
   // which contains D) as if D had been taken out; and ln p(D | a new model) to the last weight.
   // A weight that is sure to be below e⁻⁵⁰ of the largest may become -infinity instead.

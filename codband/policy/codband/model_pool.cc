@@ -28,6 +28,11 @@ void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   for (PoolModel& model : models_) model.posterior.SetPrior(prior);
 }
 
+void ModelPool::Grow(const linalg::LinearPrior& prior, bool intercept) {
+  prior_.Grow(prior, intercept);
+  for (PoolModel& model : models_) model.posterior.Grow(prior, intercept);
+}
+
 void ModelPool::Observe(ModelId id, std::span<const double> x, double r) {
   ++clock_.now;
   Get(id).posterior.Add(x, r);

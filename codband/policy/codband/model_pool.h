@@ -49,6 +49,10 @@ class ModelPool {
   // Another prior for all models there are and will be, O(K d³).
   void SetPrior(const linalg::LinearPrior& prior);
 
+  // `prior` has more features than the models; the new ones, before the last one if that is an
+  // intercept, were 0 so far. Exact (GaussianPosterior::Grow). O(K d²).
+  void Grow(const linalg::LinearPrior& prior, bool intercept);
+
   // A model for a first period, which the caller adds at once. Returns its id.
   ModelId Create();
 

@@ -32,16 +32,26 @@ void PastPeriods::Read(ModelId model, linalg::SufficientStats& out) const {
 void PastPeriods::Store(ModelId model, const linalg::SufficientStats& data) {
   auto found = std::ranges::find(entries_, model, &Entry::model);
   if (found == entries_.end()) {
-    entries_.push_back({.model = model, .data = linalg::CompactStats(data.dim())});
+    entries_.push_back({.model = model, .data = linalg::CompactStats(data.columns().intercept())});
     found = entries_.end() - 1;
   }
   found->data.Store(data);
 }
 
-Recency& PastPeriods::RecencyOf(ModelId model) {
+PastPeriods::Entry& PastPeriods::EntryOf(ModelId model) {
   const auto found = std::ranges::find(entries_, model, &Entry::model);
   CODBAND_CHECK(found != entries_.end());
-  return found->recency;
+  return *found;
+}
+
+const Recency& PastPeriods::RecencyOf(ModelId model) const {
+  return const_cast<PastPeriods*>(this)->EntryOf(model).recency_mass();
+}
+
+void PastPeriods::AddRecency(ModelId model, const RecencyClock& clock, const Recency& recency) {
+  Entry& entry = EntryOf(model);
+  if (entry.recency == nullptr) entry.recency = std::make_unique<Recency>();
+  entry.recency->Add(clock, recency);
 }
 
 void PastPeriods::Erase(ModelId model) {
@@ -56,21 +66,26 @@ void PastPeriods::Save(ByteWriter& out) const {
   for (const Entry& entry : entries_) {
     out.U64(entry.model);
     entry.data.Save(out);
-    entry.recency.Save(out);
+    entry.recency_mass().Save(out);
   }
 }
 
-void PastPeriods::Load(ByteReader& in, std::size_t dim) {
+void PastPeriods::Load(ByteReader& in, const RecordLayout& layout, bool intercept) {
   forgotten_ = in.U32("forgotten periods");
   models_.resize(in.Count("closed periods", sizeof(ModelId)));
   for (ModelId& model : models_) model = in.U64("model of a closed period");
-  const std::size_t count =
-      in.Count("number of past models", linalg::CompactStats::SavedBytes(dim));
+  const std::size_t count = in.Count("number of past models", sizeof(ModelId));
   entries_.clear();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Entry entry{.model = in.U64("past model"), .data = linalg::CompactStats(dim)};
-    entry.data.Load(in);
-    entry.recency.Load(in);
+    Entry entry{.model = in.U64("past model"), .data = linalg::CompactStats(intercept)};
+    if (layout.columns) {
+      entry.data.Load(in);
+    } else {
+      entry.data.LoadAll(in, layout.dim);
+    }
+    Recency recency;
+    recency.Load(in);
+    if (!recency.empty()) entry.recency = std::make_unique<Recency>(recency);
     if (std::ranges::find(entries_, entry.model, &Entry::model) != entries_.end()) {
       in.Fail("past model", "appears twice");
     }

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/linalg/sufficient_stats.h"
+#include "codband/policy/codband/period.h"
 #include "codband/policy/codband/recency.h"
 #include "codband/policy/policy.h"
 
@@ -14,14 +16,17 @@ namespace codband {
 
 // What a user gave to the pool before the last change, so that it can be taken out again: closed
 // periods by number, with the model that each ended on, and the sufficient statistics of their
-// observations, one entry for each model. Sums are kept in single precision; callers round before
-// they store and correct the pool, so that both agree exactly. Not thread-safe for writing.
+// observations over the columns that occur, one entry for each model. Sums are kept in single
+// precision; callers round before they store and correct the pool, so that both agree exactly. Not
+// thread-safe for writing.
 class PastPeriods {
  public:
   struct Entry {
     ModelId model;
     linalg::CompactStats data;
-    Recency recency = {};
+    std::unique_ptr<Recency> recency = {};  // what they added to their model's; none: nothing
+
+    const Recency& recency_mass() const { return RecencyMass(recency.get()); }
   };
 
   // The number of the current period: how many were closed.
@@ -45,13 +50,18 @@ class PastPeriods {
   void Read(ModelId model, linalg::SufficientStats& out) const;
   // Precondition: data was rounded.
   void Store(ModelId model, const linalg::SufficientStats& data);
-  Recency& RecencyOf(ModelId model);  // precondition: the entry exists
+  // What the observations on a model added to its recency. Preconditions: the entry exists.
+  const Recency& RecencyOf(ModelId model) const;
+  void AddRecency(ModelId model, const RecencyClock& clock, const Recency& recency);
   void Erase(ModelId model);
 
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in, std::size_t dim);
+  // `intercept`: the last feature of a vector is one.
+  void Load(ByteReader& in, const RecordLayout& layout, bool intercept);
 
  private:
+  Entry& EntryOf(ModelId model);
+
   std::uint32_t forgotten_ = 0;
   std::vector<ModelId> models_;
   std::vector<Entry> entries_;

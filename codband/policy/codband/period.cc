@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace codband {
 
@@ -21,6 +22,19 @@ void RecentObservations::Clear() {
   features_.clear();
   rewards_.clear();
   next_ = 0;
+}
+
+void RecentObservations::Grow(std::size_t dim, bool intercept) {
+  const std::size_t kept = dim_ - (intercept ? 1 : 0);
+  std::vector<double> grown(size() * dim);
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::span<const double> from = std::span(features_).subspan(i * dim_, dim_);
+    const std::span<double> to = std::span(grown).subspan(i * dim, dim);
+    std::ranges::copy(from.first(kept), to.begin());
+    if (intercept) to.back() = from.back();
+  }
+  features_ = std::move(grown);
+  dim_ = dim;
 }
 
 void RecentObservations::Save(ByteWriter& out) const {
@@ -58,20 +72,19 @@ void Period::Clear() {
   if (recent != nullptr) recent->Clear();
 }
 
-const Recency& Period::recency_mass() const {
-  static const Recency zero;
-  return recency != nullptr ? *recency : zero;
-}
-
 void Period::Save(ByteWriter& out) const {
   out.U64(model);
   data.Save(out);
   recency_mass().Save(out);
 }
 
-void Period::Load(ByteReader& in) {
+void Period::Load(ByteReader& in, const RecordLayout& layout) {
   model = in.U64("model of a period");
-  data.Load(in);
+  if (layout.columns) {
+    data.Load(in);
+  } else {
+    data.LoadAll(in, layout.dim);
+  }
   Recency loaded;
   loaded.Load(in);
   if (recency != nullptr) *recency = loaded;

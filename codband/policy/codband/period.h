@@ -13,6 +13,13 @@
 
 namespace codband {
 
+// How the record of a user was saved.
+struct RecordLayout {
+  std::size_t dim;  // features of a vector, intercept included
+  // Whether sums and windows are over the columns that occur. Before format 5 they were over all.
+  bool columns;
+};
+
 // The last observations of a period, a ring buffer: what likelihood=product scores. Not thread-safe
 // for writing.
 class RecentObservations {
@@ -28,6 +35,9 @@ class RecentObservations {
 
   void Push(std::span<const double> x, double r);
   void Clear();
+  // Vectors have `dim` features from now on; the new ones, before the last one if that is an
+  // intercept, were 0.
+  void Grow(std::size_t dim, bool intercept);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
@@ -46,7 +56,7 @@ class RecentObservations {
 // likelihood=product, and what a change detector keeps is its own (change_detector.h).
 struct Period {
   ModelId model = kNoModel;
-  linalg::SufficientStats data;
+  linalg::SufficientStats data;           // over the columns that occur
   std::unique_ptr<Recency> recency = {};  // what the period added to its model's
   std::unique_ptr<RecentObservations> recent = {};
 
@@ -56,11 +66,11 @@ struct Period {
   void Clear();
 
   // The period's contribution to the recency of its model; zero without prior=hawkes.
-  const Recency& recency_mass() const;
+  const Recency& recency_mass() const { return RecencyMass(recency.get()); }
 
   // `recent` is not in these bytes: format 3 has it further on, see WindowTestState.
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
+  void Load(ByteReader& in, const RecordLayout& layout);
 };
 
 }  // namespace codband

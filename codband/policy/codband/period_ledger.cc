@@ -2,8 +2,11 @@
 
 namespace codband {
 
-PeriodLedger::PeriodLedger(ModelPool& pool, std::size_t history)
-    : pool_(pool), history_(history), sums_(pool.prior().dim()), rounded_(pool.prior().dim()) {}
+PeriodLedger::PeriodLedger(ModelPool& pool, std::size_t history, bool intercept)
+    : pool_(pool),
+      history_(history),
+      sums_(linalg::SufficientStats::OfColumns(intercept)),
+      rounded_(sums_) {}
 
 void PeriodLedger::Start(UserRecord& user, ModelId model) {
   Rename(user, model);
@@ -45,7 +48,9 @@ void PeriodLedger::Close(UserRecord& user) {
   user.past.Read(model, sums_);
   sums_.Add(period.data);
   StoreRounded(user, model);
-  user.past.RecencyOf(model).Add(pool_.clock(), period.recency_mass());
+  if (period.recency != nullptr) {
+    user.past.AddRecency(model, pool_.clock(), *period.recency);
+  }
   user.past.Close(model);
   period.Clear();
   user.detector->PeriodClosed();
@@ -88,7 +93,7 @@ void PeriodLedger::Forget(const UserRecord& user) {
   }
   for (const PastPeriods::Entry& entry : user.past.entries()) {
     entry.data.Read(sums_);
-    pool_.RemoveRecency(entry.model, entry.recency);
+    pool_.RemoveRecency(entry.model, entry.recency_mass());
     pool_.RemovePeriods(entry.model, user.past.PeriodsOn(entry.model), sums_);
   }
 }

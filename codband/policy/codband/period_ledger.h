@@ -15,8 +15,9 @@ namespace codband {
 // memory; not thread-safe.
 class PeriodLedger {
  public:
-  // `history`: how many closed periods of a user are remembered; 0: all. The pool outlives this.
-  PeriodLedger(ModelPool& pool, std::size_t history);
+  // `history`: how many closed periods of a user are remembered; 0: all. `intercept`: the last
+  // feature of a vector is one. The pool outlives this.
+  PeriodLedger(ModelPool& pool, std::size_t history, bool intercept);
 
   // The user's next period begins, on `model`: n_z += 1. Precondition: the user has no period.
   void Start(UserRecord& user, ModelId model);

@@ -14,7 +14,7 @@ const std::vector<double> kLedgerY = {-1, 1};
 struct CountingState final : DetectorState {
   void PeriodClosed() override { ++closed; }
   void Save(ByteWriter&) const override {}
-  void Load(ByteReader&) override {}
+  void Load(ByteReader&, const RecordLayout&) override {}
 
   int closed = 0;
 };
@@ -22,7 +22,7 @@ struct CountingState final : DetectorState {
 class PeriodLedgerTest : public testing::Test {
  protected:
   static UserRecord NewUser() {
-    return {.current = {.data = linalg::SufficientStats(2)},
+    return {.current = {.data = linalg::SufficientStats::OfColumns(false)},
             .detector = std::make_unique<CountingState>()};
   }
 
@@ -40,7 +40,7 @@ class PeriodLedgerTest : public testing::Test {
   const PoolModel& Model(ModelId id) const { return pool_.model(pool_.IndexOf(id).value()); }
 
   ModelPool pool_{linalg::LinearPrior::Isotropic(2, 0.5, 0.25)};
-  PeriodLedger ledger_{pool_, 1};
+  PeriodLedger ledger_{pool_, 1, false};
   UserRecord user_ = NewUser();
   UserRecord other_ = NewUser();
 };
@@ -85,7 +85,7 @@ TEST_F(PeriodLedgerTest, OnlyTheLastClosedPeriodsAreRemembered) {
 }
 
 TEST_F(PeriodLedgerTest, AllPeriodsAreRememberedWithoutALimit) {
-  PeriodLedger all(pool_, 0);
+  PeriodLedger all(pool_, 0, false);
   const ModelId first = pool_.Create();
   Live(all, user_, first, 3);
   all.Close(user_);
@@ -111,7 +111,7 @@ TEST_F(PeriodLedgerTest, LateRewardGoesToTheModelOfItsPeriodIfThatIsRemembered) 
 }
 
 TEST_F(PeriodLedgerTest, ForgettingAUserLeavesThePoolAsOthersMadeIt) {
-  PeriodLedger all(pool_, 0);
+  PeriodLedger all(pool_, 0, false);
   const ModelId shared = pool_.Create();
   Live(all, other_, shared, 2);
   const double before = Model(shared).posterior.mean()[0];

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,9 +11,10 @@ namespace codband {
 namespace {
 
 const std::vector<double> kPeriodX = {1, 2};
+constexpr RecordLayout kPeriodLayout{.dim = 2, .columns = true};
 
 Period FullPeriod() {
-  return {.data = linalg::SufficientStats(2),
+  return {.data = linalg::SufficientStats::OfColumns(false),
           .recency = std::make_unique<Recency>(),
           .recent = std::make_unique<RecentObservations>(2, 3)};
 }
@@ -35,7 +37,7 @@ TEST(PeriodTest, ObservingAddsToTheSumsAndToTheRecentObservations) {
 }
 
 TEST(PeriodTest, PartsThatAreNotUsedAreNotThere) {
-  Period period{.data = linalg::SufficientStats(2)};
+  Period period{.data = linalg::SufficientStats::OfColumns(false)};
   period.Observe(kPeriodX, 3);
   EXPECT_EQ(period.data.m(), 1U);
   EXPECT_EQ(period.recent, nullptr);
@@ -64,7 +66,7 @@ TEST(PeriodTest, WhatIsSavedIsReadBack) {
   const std::string bytes = BytesOf(period);
   Period restored = FullPeriod();
   ByteReader in(bytes);
-  restored.Load(in);
+  restored.Load(in, kPeriodLayout);
   in.ExpectEnd();
   ASSERT_TRUE(in.ok()) << in.status().ToString();
   EXPECT_EQ(restored.model, 7U);
@@ -73,16 +75,33 @@ TEST(PeriodTest, WhatIsSavedIsReadBack) {
   EXPECT_EQ(BytesOf(restored), bytes);
 }
 
-// The layout of state format 3.
+TEST(PeriodTest, SumsOverAllColumnsFromBeforeFormatFiveAreReadBack) {
+  linalg::SufficientStats all(2);
+  all.Add(kPeriodX, 3);
+  ByteWriter out;
+  out.U64(7);
+  all.Save(out);
+  Recency().Save(out);
+  Period period = FullPeriod();
+  ByteReader in(out.bytes());
+  period.Load(in, {.dim = 2, .columns = false});
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  Period expected = FullPeriod();
+  expected.model = 7;
+  expected.Observe(kPeriodX, 3);
+  EXPECT_EQ(BytesOf(period), BytesOf(expected));
+}
+
 TEST(PeriodTest, BytesAreTheSameWithAndWithoutAnEmptyRecency) {
   Period with = FullPeriod();
-  Period without{.data = linalg::SufficientStats(2)};
+  Period without{.data = linalg::SufficientStats::OfColumns(false)};
   with.Observe(kPeriodX, 3);
   without.Observe(kPeriodX, 3);
   EXPECT_EQ(BytesOf(with), BytesOf(without));
   const std::string bytes = BytesOf(with);
   ByteReader in(bytes);
-  without.Load(in);
+  without.Load(in, kPeriodLayout);
   in.ExpectEnd();
   EXPECT_TRUE(in.ok());
 }
@@ -94,6 +113,18 @@ TEST(RecentObservationsTest, KeepsTheLastOnes) {
   EXPECT_EQ(recent.rewards()[0] + recent.rewards()[1], 5);
   EXPECT_EQ(recent.features()[0], 10 * recent.rewards()[0]);
   EXPECT_EQ(recent.features()[1], 10 * recent.rewards()[1]);
+}
+
+TEST(RecentObservationsTest, GrowsBeforeTheInterceptOrBehindAll) {
+  for (const bool intercept : {false, true}) {
+    RecentObservations recent(2, 3);
+    recent.Push(std::vector<double>{3, 1}, 5);
+    recent.Push(std::vector<double>{4, 1}, 6);
+    recent.Grow(4, intercept);
+    const std::vector<double> expected = intercept ? std::vector<double>{3, 0, 0, 1, 4, 0, 0, 1}
+                                                   : std::vector<double>{3, 1, 0, 0, 4, 1, 0, 0};
+    EXPECT_TRUE(std::ranges::equal(recent.features(), expected)) << intercept;
+  }
 }
 
 TEST(RecentObservationsTest, RoundTripGoesOnWhereItStopped) {

@@ -199,6 +199,14 @@ void PriorLearner::LearnMean(linalg::LinearPrior& prior) {
   if (intercept_) prior.precision.back() = intercept_precision;
 }
 
+void PriorLearner::Grow(std::size_t dim) {
+  dim_ = dim;
+  covariance_.resize(linalg::PackedSize(dim));
+  information_.resize(linalg::PackedSize(dim));
+  factor_.Resize(dim);
+  weighted_.resize(dim);
+}
+
 void PriorLearner::Save(ByteWriter& out) const {
   out.U64(count_);
   out.U64(next_);

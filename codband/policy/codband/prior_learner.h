@@ -46,6 +46,9 @@ class PriorLearner {
   // Learns out of turn. Precondition: `prior` is that of the models.
   void Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
+  // Models have `dim` features from now on.
+  void Grow(std::size_t dim);
+
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 

@@ -36,6 +36,8 @@ class Recency {
   void Add(const RecencyClock& clock, const Recency& other) { Merge(clock, other, 1); }
   void Remove(const RecencyClock& clock, const Recency& other) { Merge(clock, other, -1); }
 
+  bool empty() const { return mass_ == decltype(mass_){}; }
+
   void Save(ByteWriter& out) const {
     out.U64(time_);
     out.Doubles(mass_);
@@ -61,5 +63,11 @@ class Recency {
   std::array<double, RecencyClock::kRates> mass_{};
   std::uint64_t time_ = 0;
 };
+
+// Of one that is not there: nothing.
+inline const Recency& RecencyMass(const Recency* recency) {
+  static const Recency nothing;
+  return recency != nullptr ? *recency : nothing;
+}
 
 }  // namespace codband

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,37 +14,47 @@ namespace codband {
 // brought anything, all is as it was before they came. Not thread-safe for writing.
 class RestorePoint {
  public:
-  void Set(UserId user, std::string state) { point_ = {.user = user, .state = std::move(state)}; }
+  // `dim`: the features of an arm at that time.
+  void Set(UserId user, std::uint64_t dim, std::string state) {
+    point_ = {.user = user, .dim = dim, .state = std::move(state)};
+  }
   // An observation of this user comes: from now on it is too late for others.
   void Observe(UserId user) {
     if (point_ && point_->user != user) point_.reset();
   }
   // The state before this user came, if nobody else has brought anything since. Ends the point.
-  std::optional<std::string> Take(UserId user) {
-    std::optional<std::string> state;
-    if (point_ && point_->user == user) state = std::move(point_->state);
+  struct Point {
+    UserId user;
+    std::uint64_t dim;
+    std::string state;
+  };
+  std::optional<Point> Take(UserId user) {
+    std::optional<Point> point;
+    if (point_ && point_->user == user) point = std::move(point_);
     point_.reset();
-    return state;
+    return point;
   }
 
   void Save(ByteWriter& out) const {
-    out.U8(point_ ? 1 : 0);
+    out.U8(point_ ? kWithDim : 0);
     if (!point_) return;
     out.U64(point_->user);
+    out.U64(point_->dim);
     out.String(point_->state);
   }
-  void Load(ByteReader& in) {
+  // `dim`: the features of an arm in a state that does not tell them.
+  void Load(ByteReader& in, std::uint64_t dim) {
     point_.reset();
-    if (in.U8("restore point") == 0) return;
+    const std::uint8_t kind = in.U8("restore point");
+    if (kind == 0) return;
     const UserId user = in.U64("user of a restore point");
-    Set(user, in.String("state of a restore point"));
+    if (kind == kWithDim) dim = in.U64("features of a restore point");
+    Set(user, dim, in.String("state of a restore point"));
   }
 
  private:
-  struct Point {
-    UserId user;
-    std::string state;
-  };
+  static constexpr std::uint8_t kWithDim = 2;  // before format 5 it was 1, without
+
   std::optional<Point> point_;
 };
 

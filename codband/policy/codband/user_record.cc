@@ -5,6 +5,13 @@
 #include <algorithm>
 
 namespace codband {
+namespace {
+
+// Records begin with it since format 5, with the number of features behind it. Older ones begin
+// with the id of a model, of which there are not so many.
+constexpr std::uint64_t kRecordColumns = 0xffff'c0db'ffff'c0db;
+
+}  // namespace
 
 std::uint64_t UserRecord::observations() const {
   std::uint64_t sum = current.data.m();
@@ -30,7 +37,15 @@ std::string UserRecord::Fault() const {
   return {};
 }
 
+void UserRecord::Grow(std::size_t dim) {
+  const bool intercept = current.data.columns().intercept();
+  if (current.recent != nullptr) current.recent->Grow(dim, intercept);
+  detector->Grow(dim, intercept);
+}
+
 void UserRecord::Save(ByteWriter& out) const {
+  out.U64(kRecordColumns);
+  out.U32(static_cast<std::uint32_t>(detector->dim()));
   current.Save(out);
   detector->SaveBesidePeriod(current, out);
   past.Save(out);
@@ -40,11 +55,18 @@ void UserRecord::Save(ByteWriter& out) const {
   out.U32(other_rewards);
 }
 
-void UserRecord::Load(ByteReader& in) {
-  current.Load(in);
-  detector->LoadBesidePeriod(current, in);
-  past.Load(in, current.data.dim());
-  detector->Load(in);
+void UserRecord::Load(ByteReader& in, std::size_t dim_before_columns, std::size_t dim) {
+  RecordLayout layout{.dim = dim_before_columns, .columns = in.Skip(kRecordColumns)};
+  if (layout.columns) layout.dim = in.U32("features of a record");
+  if (layout.dim > dim) {
+    in.Fail("features of a record",
+            fmt::format("are {}, expected at most {} with an intercept", layout.dim, dim));
+    return;
+  }
+  current.Load(in, layout);
+  detector->LoadBesidePeriod(current, in, layout);
+  past.Load(in, layout, current.data.columns().intercept());
+  detector->Load(in, layout);
   departure_evidence.Load(in);
   next_review = in.U32("next review");
   other_rewards = in.U32("rewards other than 0 and 1");

@@ -25,11 +25,16 @@ struct UserRecord {
   // Those that are remembered.
   std::uint64_t observations() const;
 
+  // Vectors have `dim` features from now on; the new ones were 0.
+  void Grow(std::size_t dim);
+
   // What does not fit together; empty if all does.
   std::string Fault() const;
 
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
+  // `dim_before_columns`: the features of a vector in records from before format 5, which do not
+  // tell them. Fails if the record has more than `dim`, those that vectors have now.
+  void Load(ByteReader& in, std::size_t dim_before_columns, std::size_t dim);
 };
 
 }  // namespace codband

@@ -30,17 +30,23 @@ std::string RecordOf(const std::string& spec) {
   return record;
 }
 
+RecordLayout ReadLayout(ByteReader& in) {
+  EXPECT_TRUE(in.Skip(0xffff'c0db'ffff'c0db));
+  return {.dim = in.U32("features"), .columns = true};
+}
+
 void ReadPeriod(ByteReader& in, std::size_t dim) {
   in.U64("model");
-  linalg::SufficientStats data(dim);
+  auto data = linalg::SufficientStats::OfColumns(dim > kFeatures);
   data.Load(in);
   EXPECT_EQ(data.m(), 30U);
+  EXPECT_EQ(data.dim(), dim);
   Recency().Load(in);
 }
 
-void ReadPast(ByteReader& in, std::size_t dim) {
+void ReadPast(ByteReader& in, const RecordLayout& layout, bool intercept) {
   PastPeriods past;
-  past.Load(in, dim);
+  past.Load(in, layout, intercept);
   EXPECT_EQ(past.closed_count(), 0U);
 }
 
@@ -52,14 +58,16 @@ void ReadEnd(ByteReader& in, bool reviewed) {
   EXPECT_TRUE(in.ok()) << in.status().ToString();
 }
 
-// State format 3, section by section: data directories written before must open.
+// State format 5, section by section: data directories written before must open.
 TEST(UserRecordTest, DefaultHasTheFilterAfterThePastPeriods) {
   const std::string record = RecordOf("codband");
   ByteReader in(record);
+  const RecordLayout layout = ReadLayout(in);
+  EXPECT_EQ(layout.dim, 0U);  // all of it is over columns
   ReadPeriod(in, kFeatures + 1);
-  ReadPast(in, kFeatures + 1);
-  ChangeWindow window(kFeatures + 1, 8);
-  window.Load(in);
+  ReadPast(in, layout, true);
+  ChangeWindow window(true, 8);
+  window.Load(in, layout);
   EXPECT_EQ(window.size(), 8U);
   Belief belief;
   belief.Load(in);
@@ -75,6 +83,7 @@ TEST(UserRecordTest, PresetsHaveTheWindowTestBesideThePeriodAndAnEmptyFilter) {
     SCOPED_TRACE(spec);
     const std::string record = RecordOf(spec);
     ByteReader in(record);
+    const RecordLayout layout = ReadLayout(in);
     ReadPeriod(in, kFeatures);
     linalg::GaussianPosterior own(kFeatures, 0.1, 1);
     own.Load(in);
@@ -85,8 +94,9 @@ TEST(UserRecordTest, PresetsHaveTheWindowTestBesideThePeriodAndAnEmptyFilter) {
     FlagWindow badness(20);
     badness.Load(in);
     EXPECT_EQ(badness.size(), flags);
-    ReadPast(in, kFeatures);
-    ChangeWindow(kFeatures, 0).Load(in);
+    EXPECT_EQ(layout.dim, kFeatures);
+    ReadPast(in, layout, false);
+    ChangeWindow(false, 0).Load(in, layout);
     Belief belief;
     belief.Load(in);
     EXPECT_EQ(belief.size(), 0U);
@@ -99,8 +109,8 @@ TEST(UserRecordTest, PresetsHaveTheWindowTestBesideThePeriodAndAnEmptyFilter) {
 
 TEST(UserRecordTest, RecordThatDoesNotFitTogetherIsAFault) {
   const auto new_user = [] {
-    return UserRecord{.current = {.data = linalg::SufficientStats(2)},
-                      .detector = std::make_unique<FilterState>(2, 3)};
+    return UserRecord{.current = {.data = linalg::SufficientStats::OfColumns(false)},
+                      .detector = std::make_unique<FilterState>(false, 3)};
   };
   const std::vector<double> x = {1, 2};
   UserRecord user = new_user();
@@ -114,9 +124,9 @@ TEST(UserRecordTest, RecordThatDoesNotFitTogetherIsAFault) {
   user = new_user();
   user.past.Close(3);
   EXPECT_EQ(user.Fault(), "closed periods lack their observations");
-  user.past.Store(3, linalg::SufficientStats(2));
+  user.past.Store(3, linalg::SufficientStats::OfColumns(false));
   EXPECT_EQ(user.Fault(), "");
-  user.past.Store(5, linalg::SufficientStats(2));
+  user.past.Store(5, linalg::SufficientStats::OfColumns(false));
   EXPECT_EQ(user.Fault(), "closed periods on model 5 do not add up");
 }
 

@@ -6,6 +6,7 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "codband/linalg/kernels.h"
 #include "codband/policy/codband/codband.h"
@@ -17,6 +18,11 @@ namespace codband {
 void WindowTestState::PeriodClosed() {
   own_regression.Clear();
   badness.Clear();
+}
+
+void WindowTestState::Grow(std::size_t dim, bool intercept) {
+  own_regression.Grow(linalg::LinearPrior::Isotropic(dim, own_regression.prior_precision()[0], 1),
+                      intercept);
 }
 
 std::string WindowTestState::Fault(const Period& period) const {
@@ -36,10 +42,18 @@ void WindowTestState::SaveBesidePeriod(const Period& period, ByteWriter& out) co
   badness.Save(out);
 }
 
-void WindowTestState::LoadBesidePeriod(Period& period, ByteReader& in) {
+void WindowTestState::LoadBesidePeriod(Period& period, ByteReader& in, const RecordLayout& layout) {
+  const std::size_t now = dim();
+  const bool intercept = period.data.columns().intercept();
+  if (layout.dim == 0) return in.Fail("features of a record", "are 0");
+  own_regression = linalg::GaussianPosterior(layout.dim, own_regression.prior_precision()[0], 1);
   own_regression.Load(in);
-  RecentObservations none(own_regression.dim(), 0);
-  (period.recent != nullptr ? *period.recent : none).Load(in);
+  Grow(now, intercept);
+  const std::size_t capacity = period.recent != nullptr ? period.recent->capacity() : 0;
+  RecentObservations recent(layout.dim, capacity);
+  recent.Load(in);
+  recent.Grow(now, intercept);
+  if (period.recent != nullptr) *period.recent = std::move(recent);
   badness.Load(in);
 }
 

@@ -27,12 +27,16 @@ struct WindowTestState final : DetectorState {
   }
 
   void PeriodClosed() override;
+  std::size_t dim() const override { return own_regression.dim(); }
+  void Grow(std::size_t dim, bool intercept) override;
   std::string Fault(const Period& period) const override;
   // Format 3 has the recent observations of likelihood=product in the middle of this state.
   void SaveBesidePeriod(const Period& period, ByteWriter& out) const override;
-  void LoadBesidePeriod(Period& period, ByteReader& in) override;
+  void LoadBesidePeriod(Period& period, ByteReader& in, const RecordLayout& layout) override;
   void Save(ByteWriter& out) const override { SaveEmptyFilterState(out); }
-  void Load(ByteReader& in) override { LoadEmptyFilterState(in); }
+  void Load(ByteReader& in, const RecordLayout& layout) override {
+    LoadEmptyFilterState(in, layout);
+  }
 
   linalg::GaussianPosterior own_regression;
   FlagWindow badness;
