@@ -19,6 +19,10 @@ namespace {
 // A downdate divides errors by 1 - xᵀA⁻¹x; below this, fewer than ten accurate digits would remain.
 constexpr double kDowndateGuard = 1e-6;
 
+// Up to this dimension a factor fits into the nearest cache, and columns of the inverse are
+// computed one at a time.
+constexpr std::size_t kNarrow = 64;
+
 using StackVector = std::array<double, kMaxDimension>;
 
 // Σ v[i]², sequentially: the same order in the scalar and in the four-lane kernel.
@@ -74,6 +78,51 @@ inline __attribute__((always_inline)) void SubtractRows(const double* column, st
   for (std::size_t w = 0; w < count; ++w) x[j * stride + w] = rest[w];
 }
 
+// Left-looking factorisation in panels of kFactorPanel columns: the columns before are subtracted
+// from all columns of a panel at once, kFactorRows rows at a time, so that they are read from
+// memory once for all of them. Each entry has the columns subtracted in rising order, whatever the
+// panels.
+constexpr std::size_t kFactorPanel = 4;
+constexpr std::size_t kFactorRows = 2 * kLanes;
+
+// Subtracts L_ij L_kj for all j < first from the columns k = target, …, at `rows` rows i = row, ….
+template <std::size_t rows, std::size_t columns>
+inline __attribute__((always_inline)) void SubtractBefore(double* lower, std::size_t d,
+                                                          std::size_t first, std::size_t row,
+                                                          std::size_t target) {
+  double sums[columns][rows];
+  for (std::size_t c = 0; c < columns; ++c) {
+    const double* const entries = lower + PackedColumn(d, target + c) - (target + c) + row;
+    for (std::size_t i = 0; i < rows; ++i) sums[c][i] = entries[i];
+  }
+  const double* column = lower;  // by row
+  for (std::size_t j = 0; j < first; ++j) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double scale = column[target + c];
+      for (std::size_t i = 0; i < rows; ++i) sums[c][i] -= scale * column[row + i];
+    }
+    column += d - 1 - j;
+  }
+  for (std::size_t c = 0; c < columns; ++c) {
+    double* const entries = lower + PackedColumn(d, target + c) - (target + c) + row;
+    for (std::size_t i = 0; i < rows; ++i) entries[i] = sums[c][i];
+  }
+}
+
+inline __attribute__((always_inline)) void SubtractFromFactorPanel(double* lower, std::size_t d,
+                                                                   std::size_t first) {
+  const std::size_t end = std::min(first + kFactorPanel, d);
+  // The triangle on the diagonal, and panels that are cut off: column by column.
+  const std::size_t below = end - first == kFactorPanel ? end : d;
+  for (std::size_t k = first; k < end; ++k) {
+    for (std::size_t i = k; i < below; ++i) SubtractBefore<1, 1>(lower, d, first, i, k);
+  }
+  std::size_t i = below;
+  for (; i + kFactorRows <= d; i += kFactorRows)
+    SubtractBefore<kFactorRows, kFactorPanel>(lower, d, first, i, first);
+  for (; i < d; ++i) SubtractBefore<1, kFactorPanel>(lower, d, first, i, first);
+}
+
 }  // namespace
 
 CholeskyFactor::CholeskyFactor(std::size_t dim, double diagonal)
@@ -99,14 +148,16 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> dia
   if (!AllWithin(S, std::numeric_limits<double>::max())) return false;
   for (std::size_t i = 0; i < lower_.size(); ++i) lower_[i] = scale * S[i];
   for (std::size_t j = 0; j < dim(); ++j) Column(j)[0] += diagonal[j];
-  for (std::size_t j = 0; j < dim(); ++j) {
+  const std::size_t d = dim();
+  for (std::size_t j = 0; j < d; ++j) {
+    if (j % kFactorPanel == 0) SubtractFromFactorPanel(lower_.data(), d, j);
     const std::span<double> column = Column(j);
+    for (std::size_t before = j / kFactorPanel * kFactorPanel; before < j; ++before) {
+      Axpy(-Column(before)[j - before], Column(before).subspan(j - before), column);
+    }
     const double pivot = std::sqrt(std::max(column[0], diagonal[j]));
     column[0] = pivot;
     for (std::size_t i = 1; i < column.size(); ++i) column[i] /= pivot;
-    for (std::size_t k = j + 1; k < dim(); ++k) {
-      Axpy(-column[k - j], column.subspan(k - j), Column(k));
-    }
   }
   RefreshDiagonal();
   return true;
@@ -255,8 +306,37 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::SolveTransposedColumns(std::span<doub
   }
 }
 
+// Several columns at a time: L is read from memory once for all of them.
+CODBAND_VECTOR_CLONES void CholeskyFactor::InvertWide(std::span<double> packed) const {
+  constexpr std::size_t kTogether = kWide * kLanes;
+  const std::size_t d = dim();
+  std::array<double, kMaxDimension * kTogether> buffer;
+  Lanes* const x = AsLanes(buffer.data());
+  for (std::size_t first = 0; first < d; first += kTogether) {
+    const std::size_t used = std::min(kTogether, d - first);
+    std::fill_n(buffer.begin(), d * kTogether, 0.0);
+    for (std::size_t lane = 0; lane < used; ++lane) buffer[(first + lane) * kTogether + lane] = 1;
+    for (std::size_t j = first; j < d; ++j) {
+      Lanes sums[kWide] = {};
+      SolveColumns<1>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
+      for (std::size_t w = 0; w < kWide; ++w) x[j * kWide + w] *= inverse_diagonal_[j];
+    }
+    for (std::size_t j = d; j-- > first;) {
+      SubtractRows<kWide>(Column(j).data() - j, d, j, kWide, x);
+      for (std::size_t w = 0; w < kWide; ++w) x[j * kWide + w] *= inverse_diagonal_[j];
+    }
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      const std::size_t column = PackedColumn(d, first + lane) - (first + lane);
+      for (std::size_t i = first + lane; i < d; ++i) {
+        packed[column + i] = buffer[i * kTogether + lane];
+      }
+    }
+  }
+}
+
 void CholeskyFactor::Invert(std::span<double> packed) const {
   CODBAND_DCHECK(packed.size() == lower_.size());
+  if (dim() > kNarrow) return InvertWide(packed);
   StackVector buffer;
   const std::span<double> column(buffer.data(), dim());
   for (std::size_t j = 0; j < dim(); ++j) {

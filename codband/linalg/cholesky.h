@@ -74,6 +74,7 @@ class CholeskyFactor {
     return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
   }
   void RefreshDiagonal();
+  void InvertWide(std::span<double> packed) const;
 
   std::vector<double> lower_;             // L, packed
   std::vector<double> inverse_diagonal_;  // 1 / L_jj

@@ -109,13 +109,31 @@ RC_GTEST_PROP(CholeskyFactorTest, SolvesColumnsAsIfAlone, ()) {
 }
 
 RC_GTEST_PROP(CholeskyFactorTest, InverseEqualsTheDenseOne, ()) {
-  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 100);
   const auto count = *rc::gen::inRange<std::size_t>(0, 60);
   const Case c = RandomCase(*rc::gen::arbitrary<std::uint32_t>(), dim, count, 0.3);
   std::vector<double> packed(PackedSize(dim), std::nan(""));
   c.factor.Invert(packed);
   const Eigen::MatrixXd lower = c.matrix.inverse().triangularView<Eigen::Lower>();
   RC_ASSERT(RelativeError(LowerToEigen(packed, dim), lower) < 1e-9);
+}
+
+TEST(CholeskyFactorTest, GrowingEqualsFactorisingTheLargerMatrixBitForBit) {
+  for (const bool intercept : {false, true}) {
+    const SufficientStats small = StatsOf(7, RandomObservations(5, 30, 7));
+    CholeskyFactor grown(7, 1);
+    const std::vector<double> few = {1, 2, 3, 4, 5, 6, 7};
+    ASSERT_TRUE(grown.Factorize(few, 0.5, small.S()));
+    std::vector<double> many = few;
+    many.insert(many.end() - (intercept ? 1 : 0), {8, 9, 10});
+    SufficientStats wide = small;
+    wide.Grow(10, intercept);
+    CholeskyFactor expected(10, 1);
+    ASSERT_TRUE(expected.Factorize(many, 0.5, wide.S()));
+    grown.Grow(many, intercept);
+    EXPECT_TRUE(std::ranges::equal(grown.packed(), expected.packed())) << intercept;
+    EXPECT_EQ(grown.log_determinant(), expected.log_determinant());
+  }
 }
 
 TEST(CholeskyFactorTest, DowndateThatWouldLoseDefinitenessIsRefusedAndChangesNothing) {

@@ -18,6 +18,14 @@ CODBAND_VECTOR_CLONES void AddOuter(double scale, std::span<const double> x, std
   }
 }
 
+double WeightedSquare(std::span<const double> x, std::span<const double> weights) {
+  if (weights.empty()) return Dot(x, x);
+  CODBAND_DCHECK(x.size() == weights.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += weights[i] * x[i] * x[i];
+  return sum;
+}
+
 CODBAND_VECTOR_CLONES bool AllWithin(std::span<const double> values, double limit) {
   std::size_t outside = 0;
   for (const double value : values) outside += !(std::abs(value) <= limit);

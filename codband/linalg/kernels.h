@@ -23,6 +23,9 @@ inline double Dot(std::span<const double> a, std::span<const double> b) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + tail;
 }
 
+// Σ w[i]·x[i]²; without weights Dot(x, x). Precondition: equal sizes, or no weights.
+double WeightedSquare(std::span<const double> x, std::span<const double> weights);
+
 // y += scale · x. Preconditions: equal sizes, no overlap.
 inline void Axpy(double scale, std::span<const double> x, std::span<double> y) {
   CODBAND_DCHECK(x.size() == y.size());

@@ -28,6 +28,13 @@ inline constexpr std::size_t kMaxFeatures = linalg::kMaxDimension - 1;
 // overflow.
 inline constexpr double kLargestNumber = 1e15;
 
+// Whoever visits without an id. All of them are one user to a policy, whom it learns from like from
+// any other and who can be forgotten; but they are many, who neither change nor agree. Policies
+// that assign users to shared models (codband) therefore keep a model for them alone, never look
+// for changes in them, and rank for them by the mixture of all models, in which theirs counts by
+// how many visits it knows of: the pool where they are few, themselves where they are many.
+inline constexpr UserId kNobody = std::numeric_limits<UserId>::max();
+
 // The model of a decision made under no model, or under one that does not exist yet.
 inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
 

@@ -43,6 +43,10 @@ namespace {
 
 // A period is young for at least this many observations.
 constexpr std::size_t kYoung = 16;
+// A young period is scored with every observation up to so many, then when it has grown by an
+// eighth: a score costs O(d³), and there are as many as columns.
+constexpr std::size_t kEveryReward = 32;
+constexpr std::uint64_t kYoungGrowth = 8;
 
 // An observation so many standard deviations off is explained by no Gaussian.
 constexpr double kUnexplained = 6;
@@ -54,7 +58,6 @@ class BayesDetector final : public ChangeDetector {
   explicit BayesDetector(const DetectorContext& context)
       : ChangeDetector(context),
         leaves_outliers_out_(FindPart<bool>("outliers", context.options.outliers)),
-        young_(std::max(kYoung, context.dim)),
         window_(context.options.window),
         resample_(context.options.resample),
         pool_(context.pool),
@@ -78,8 +81,7 @@ class BayesDetector final : public ChangeDetector {
     return std::make_unique<FilterState>(context().options.intercept, window_);
   }
 
-  void Grow(std::size_t dim) override {
-    young_ = std::max(kYoung, dim);
+  void Grow(std::size_t) override {
     const std::size_t inner_dim = pool_.prior().dim();
     filter_ = ChangeFilter(inner_dim, window_);
     joint_ = linalg::JointLikelihood(inner_dim);
@@ -108,9 +110,12 @@ class BayesDetector final : public ChangeDetector {
   const PoolModel& ModelOf(const UserRecord& user) const {
     return pool_.model(pool_.IndexOf(user.current.model).value());
   }
+  // A period is young up to this length: as many as columns have been seen, at least kYoung.
+  std::size_t young() const { return std::max(kYoung, hyper_.scales().active()); }
   // Whether a period of this length is scored as a whole.
   bool ReviewDue(const UserRecord& user, std::uint64_t length) const {
-    return length <= young_ || length >= user.next_review;
+    return length <= std::min(young(), kEveryReward) || length == young() ||
+           length >= user.next_review;
   }
   bool IsExplained(const LearnStep& step) const;
   bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
@@ -125,7 +130,6 @@ class BayesDetector final : public ChangeDetector {
   void Settle(UserRecord& user);
 
   bool leaves_outliers_out_;
-  std::size_t young_;
   std::size_t window_;
   std::size_t resample_;
   ModelPool& pool_;
@@ -167,7 +171,7 @@ bool BayesDetector::Explains(const linalg::GaussianPosterior& model, const Learn
   const double residual = step.reward - linalg::Dot(step.x, model.mean());
   const double allowed = residual * residual / (kUnexplained * kUnexplained);
   const double sure = model.noise_variance() +
-                      hyper_.DepartureVariance() * linalg::Dot(step.x, step.x);  // at least
+                      hyper_.DepartureVariance() * hyper_.SquaredLength(step.x);  // at least
   return allowed <= sure || allowed <= sure + model.Variance(step.x);
 }
 
@@ -175,7 +179,8 @@ void BayesDetector::Observe(const LearnStep& step) {
   ContinueTrial(step);
   FilterState& state = FilterState::Of(step.user);
   double log_predictive = 0;
-  if (ReviewDue(step.user, step.user.current.data.m() + 1)) {
+  const std::uint64_t length = step.user.current.data.m() + 1;
+  if (length <= young() || ReviewDue(step.user, length)) {
     log_predictive =
         LogPredictive(ModelOf(step.user).posterior, hyper_.noise(), step.x, step.reward);
   } else {
@@ -188,9 +193,12 @@ void BayesDetector::Observe(const LearnStep& step) {
 }
 
 bool BayesDetector::Reassign(const LearnStep& step) {
-  if (!ReviewDue(step.user, step.user.current.data.m())) return FollowBelief(step.user);
-  Review(step);
-  return false;
+  const std::uint64_t length = step.user.current.data.m();
+  if (ReviewDue(step.user, length)) {
+    Review(step);
+    return false;
+  }
+  return length > young() && FollowBelief(step.user);
 }
 
 void BayesDetector::ContinueTrial(const LearnStep& step) {
@@ -223,12 +231,13 @@ void BayesDetector::Review(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kModel);
   Gibbs(step.id, step.user, random, step.memo);
   const std::uint64_t length = step.user.current.data.m();
-  if (length < young_) {
+  if (length < young()) {
+    step.user.next_review = static_cast<std::uint32_t>(length + length / kYoungGrowth + 1);
     assignment_.young_users().Note(step.id, pool_.clock().now);
     ResampleOthers(step);
     return;
   }
-  if (length == young_) assignment_.LearnPrior(step.id, step.user);
+  if (length == young()) assignment_.LearnPrior(step.id, step.user);
   step.user.next_review = static_cast<std::uint32_t>(length + length / 2);
 }
 
@@ -238,7 +247,7 @@ void BayesDetector::ResampleOthers(const LearnStep& step) {
     const UserId id = assignment_.young_users().Draw(random);
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
     if (user == nullptr || id == step.id || !user->has_period()) continue;
-    if (user->current.data.m() < young_) Gibbs(id, *user, random, step.memo);
+    if (user->current.data.m() < young()) Gibbs(id, *user, random, step.memo);
   }
 }
 
@@ -276,7 +285,7 @@ void BayesDetector::Settle(UserRecord& user) {
   FilterState::Of(user).belief.Settle(user.current.model);
   const std::uint64_t length = user.current.data.m();
   user.next_review =
-      static_cast<std::uint32_t>(std::max<std::uint64_t>(length + length / 2, young_));
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(length + length / 2, young()));
 }
 
 // How many of the newest observations are after the change: where the new model explains what came

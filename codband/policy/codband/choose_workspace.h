@@ -16,6 +16,7 @@ struct ChooseWorkspace {
   DepartureSolver departure_solver;
   std::vector<double> departure;
   std::vector<double> rows;  // features of arms
+  std::vector<double> seen;  // the same as the models see them
   ThompsonIntegral::Points points;
 
   // The only thread_local of CoDBand. Not reentrant: a choice does not start another one.

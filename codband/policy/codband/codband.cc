@@ -17,9 +17,11 @@ namespace codband {
 // UPDATE and CHANGE DETECTION. The presets and the default go the same way through it; where they
 // differ, another part is plugged in.
 
-Propensity CoDBand::DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const {
+Propensity CoDBand::DoChoose(UserId user, ArmsView given, EventKey key, Decision& decision) const {
+  ChooseWorkspace& work = ChooseWorkspace::OfThisThread();
+  const ArmsView arms = See(given, work);
   // Lines 2-15: who the user may be. Nothing is changed yet: the draw is counted with its reward.
-  const Outlook outlook = LookAt(user, arms, ChooseWorkspace::OfThisThread());
+  const Outlook outlook = LookAt(user, arms, work);
   std::size_t model = outlook.likeliest;
   FeatureVector mean(inner_dim());
   FeatureVector drawn(inner_dim());
@@ -59,7 +61,11 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   const LearnOutcome as_before{.before = before, .after = before};
   const bool late = decision.period < user.past.closed_count();  // its period has been closed since
   if (late && user.past.ModelOf(decision.period) == kNoModel) return as_before;  // and forgotten
-  FeatureVector x = Extend(decision.features);
+  if (hyper_.ObserveColumns(pool_, user, decision.features)) restore_point_.End();
+  FeatureVector x(inner_dim());
+  std::ranges::copy(decision.features, x.values().begin());
+  hyper_.scales().Shift(x.values().first(dim()));
+  Extend(x.values().first(dim()), x.values());
   const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
   if (late) {
@@ -72,12 +78,16 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (!user.has_period()) StartPeriod(user, decision, key);  // lines 8-15
 
   detector_->Observe(step);  // line 19
-  if (random_effects_) {
+  if (random_effects_ && decision.user != kNobody) {
     hyper_.WeighDeparture(pool_, user, detector_->ChanceOfOwnModel(user), x, reward);
   }
   user.current.Observe(x, reward);               // line 20
   pool_.Observe(user.current.model, x, reward);  // line 21
   assignment_.CountObservation(user.current);
+  if (decision.user == kNobody) {  // who stays where they are
+    assignment_.ResampleConcentration(key);
+    return {.before = before, .after = user.current.model};
+  }
   bool changed = detector_->Reassign(step);  // line 22: Algorithm 2
   assignment_.ResampleConcentration(key);    // line 23
   if (detector_->Alarm(user)) {              // lines 25-27
@@ -89,6 +99,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
 
 // Lines 8-15. The model drawn at the visit may be gone by now; then another is drawn.
 void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey key) {
+  if (decision.user == kNobody) return ledger_.Start(user, pool_.Create());
   ModelId model = decision.model;
   if (traits_.redraws_first_model || (model != kNoModel && !pool_.IndexOf(model))) {
     model = assignment_.DrawFirst(decision.user, key);
@@ -104,7 +115,10 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
       record != nullptr ? pool_.IndexOf(record->current.model) : std::nullopt;
   Outlook outlook{.pool = pool_};
   if (record != nullptr) outlook.period = record->past.closed_count();
-  if (own) {
+  if (own && user == kNobody) {
+    assignment_.PriorChances(user, record, work.chances);
+    CountVisitsOfNobody(*own, record->current.data.m(), work.chances);
+  } else if (own) {
     work.chances.resize(pool_.size() + 1);
     detector_->ModelChances(user, *record, work.prior_chances, work.chances);
   } else {
@@ -113,7 +127,7 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
   outlook.chances = work.chances;
   outlook.likeliest =
       static_cast<std::size_t>(std::ranges::max_element(work.chances) - work.chances.begin());
-  if (own && random_effects_) {
+  if (own && random_effects_ && user != kNobody) {
     outlook.own = *own;
     outlook.departure = FindDeparture(outlook, *record, work);
   }
@@ -122,18 +136,38 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
   return outlook;
 }
 
+// Each of their visits counts like a period of somebody else.
+void CoDBand::CountVisitsOfNobody(std::size_t own, std::uint64_t visits,
+                                  std::span<double> chances) const {
+  const double theirs = static_cast<double>(visits);
+  const double others =
+      static_cast<double>(pool_.total_periods() - 1) + assignment_.concentration();
+  const double share = theirs / (theirs + others);
+  for (double& chance : chances) chance *= 1 - share;
+  chances[own] += share;
+}
+
 std::span<const double> CoDBand::FindDeparture(const Outlook& outlook, const UserRecord& user,
                                                ChooseWorkspace& work) const {
   const double variance = hyper_.DepartureVariance();
   if (variance == 0) return {};
   work.departure.resize(dim());
   work.departure_solver.Solve(outlook.Posterior(outlook.own), user.current.data, variance,
-                              work.departure);
+                              work.departure, hyper_.scales().weights());
   return work.departure;
 }
 
+ArmsView CoDBand::See(ArmsView arms, ChooseWorkspace& work) const {
+  if (!hyper_.scales().shifts()) return arms;
+  work.seen.assign(arms.features.begin(), arms.features.end());
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    hyper_.scales().Shift(std::span(work.seen).subspan(i * arms.dim, arms.dim));
+  }
+  return {.features = work.seen, .dim = arms.dim};
+}
+
 void CoDBand::Extend(std::span<const double> features, std::span<double> x) const {
-  std::ranges::copy(features, x.begin());
+  if (features.data() != x.data()) std::ranges::copy(features, x.begin());
   if (options_.intercept) x.back() = 1;
   if (traits_.rounds_features) RoundFeatures(x.first(features.size()));
 }

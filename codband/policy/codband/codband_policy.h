@@ -57,6 +57,8 @@ class CoDBand final : public Policy, public PagedUsers {
 
   // The number of features as the models see them.
   std::size_t inner_dim() const { return pool_.prior().dim(); }
+  // The arms as the models see them: themselves, unless columns are centred; then in the workspace.
+  ArmsView See(ArmsView arms, ChooseWorkspace& work) const;
   FeatureVector Extend(std::span<const double> features) const;
   void Extend(std::span<const double> features, std::span<double> x) const;
   double Score(std::span<const double> arm, std::span<const double> theta) const;
@@ -65,6 +67,7 @@ class CoDBand final : public Policy, public PagedUsers {
   void StartPeriod(UserRecord& user, const Decision& decision, EventKey key);
 
   Outlook LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const;
+  void CountVisitsOfNobody(std::size_t own, std::uint64_t visits, std::span<double> chances) const;
   // The random effect of a user who is on model `own` of the outlook.
   std::span<const double> FindDeparture(const Outlook& outlook, const UserRecord& user,
                                         ChooseWorkspace& work) const;

@@ -27,10 +27,12 @@ std::size_t ShareAmongBest(double best, double chance, std::span<Ranking::Arm> a
 
 // As DoChoose, but the draw of θ is one of a fixed set of points instead of a new one each time.
 // How many of them an arm wins is then its chance under Thompson sampling (thompson_integral.h).
-void CoDBand::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const {
+void CoDBand::DoRank(UserId user, ArmsView given, EventKey key, Ranking& ranking) const {
   ChooseWorkspace& work = ChooseWorkspace::OfThisThread();
+  const ArmsView arms = See(given, work);
   const Outlook outlook = LookAt(user, arms, work);
   ScoreArms(outlook, arms, work, ranking);
+  ranking.intercept += hyper_.scales().ShiftedIntercept(ranking.theta);
 
   Decision& decision = ranking.decision;
   decision.period = outlook.period;

@@ -108,7 +108,8 @@ std::vector<ModelDescription> CoDBand::DescribeModels() const {
                    .users = model.users,
                    .observations = model.posterior.stats().m(),
                    .theta = {mean.begin(), mean.begin() + static_cast<std::ptrdiff_t>(dim())},
-                   .intercept = options_.intercept ? mean.back() : 0});
+                   .intercept = (options_.intercept ? mean.back() : 0) +
+                                hyper_.scales().ShiftedIntercept(mean)});
   }
   return out;
 }
@@ -157,6 +158,7 @@ void CoDBand::SaveRest(ByteWriter& out) const {
   hyper_.SaveLimits(out);
   restore_point_.Save(out);
   out.U32(static_cast<std::uint32_t>(dim_before_columns_));
+  hyper_.SaveScales(out);
 }
 
 void CoDBand::LoadRest(ByteReader& in) {
@@ -167,6 +169,7 @@ void CoDBand::LoadRest(ByteReader& in) {
   restore_point_.Load(in, dim());
   if (in.remaining() == 0) return;
   dim_before_columns_ = in.U32("features of old records");
+  hyper_.LoadScales(in);
 }
 
 void CoDBand::SavePool(ByteWriter& out) const {

@@ -12,6 +12,10 @@ namespace codband {
 namespace {
 
 constexpr double kLeast = 1e-100;  // a variance whose inverse is of use
+// Beyond so many columns an iterative solution is tried, in at most k / kFewSteps steps.
+constexpr std::size_t kFewColumns = 64;
+constexpr std::size_t kFewSteps = 8;
+constexpr double kTolerance = 1e-8;
 
 // out = Sx, S packed.
 void Multiply(std::span<const double> S, std::span<const double> x, std::span<double> out) {
@@ -53,7 +57,8 @@ void ResidualSums(const linalg::GaussianPosterior& model, const linalg::Sufficie
 
 DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
                                         const linalg::SufficientStats& data, std::size_t features,
-                                        std::span<const double> x, double r) {
+                                        std::span<const double> x, double r,
+                                        std::span<const double> weights) {
   // All is 0 at other columns than those of the data.
   const std::size_t counted = CountFeatures(data, features, x.size());
   Buffer buffer;
@@ -61,6 +66,9 @@ DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
   ResidualSums(model, data, work);
   Buffer alone;
   const std::span<double> here = AtColumns(data, x, alone);
+  for (std::size_t i = 0; !weights.empty() && i < counted; ++i) {
+    here[i] *= weights[data.Place(i, x.size())];
+  }
   const double residual = r - linalg::Dot(x, model.mean());
   // The model has learned from this user too, and absorbs as much of the random effect; the share
   // that it leaves is in both residuals.
@@ -68,7 +76,7 @@ DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
   DepartureEvidence out{.products = residual *
                                     linalg::Dot(here.first(counted), work.first(counted)) /
                                     (others * others)};
-  // x without the intercept, times S, times x.
+  // Wx without the intercept, times S, times Wx.
   std::ranges::fill(here.subspan(counted), 0.0);
   Multiply(data.S(), here, work);
   out.squares = linalg::Dot(here, work);
@@ -92,24 +100,67 @@ void DepartureEvidence::Load(ByteReader& in) {
   squares = in.Double("squares of a departure");
 }
 
+// Conjugate gradients, preconditioned by the diagonal (Golub & Van Loan, §11.5): as many steps as
+// the data have to say of departures, few where users are alike.
+bool DepartureSolver::Iterate(const linalg::SufficientStats& data, double noise) {
+  const std::size_t k = data.dim();
+  scale_.resize(k);
+  for (std::size_t i = 0; i < k; ++i) {
+    scale_[i] = 1 / (diagonal_[i] + data.S()[linalg::PackedColumn(k, i)] / noise);
+  }
+  rest_.assign(residual_.begin(), residual_.end());
+  solution_.assign(k, 0.0);
+  direction_.assign(k, 0.0);
+  product_.resize(k);
+  double before = 0;
+  double goal = 0;
+  for (std::size_t step = 0; step <= k / kFewSteps; ++step) {
+    double square = 0;  // of the rest, as the preconditioner measures it
+    for (std::size_t i = 0; i < k; ++i) square += scale_[i] * rest_[i] * rest_[i];
+    if (step == 0) goal = kTolerance * kTolerance * square;
+    if (!(square > goal)) {
+      residual_ = solution_;
+      return true;
+    }
+    const double turn = step == 0 ? 0 : square / before;
+    for (std::size_t i = 0; i < k; ++i) {
+      direction_[i] = scale_[i] * rest_[i] + turn * direction_[i];
+    }
+    Multiply(data.S(), direction_, product_);
+    for (std::size_t i = 0; i < k; ++i) {
+      product_[i] = product_[i] / noise + diagonal_[i] * direction_[i];
+    }
+    const double length = square / linalg::Dot(direction_, product_);
+    linalg::Axpy(length, direction_, solution_);
+    linalg::Axpy(-length, product_, rest_);
+    before = square;
+  }
+  return false;
+}
+
 void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
                             const linalg::SufficientStats& data, double variance,
-                            std::span<double> out) {
+                            std::span<double> out, std::span<const double> weights) {
   const std::size_t counted = CountFeatures(data, out.size(), model.dim());
   const double noise = model.noise_variance();
-  factor_.Resize(data.dim());
   residual_.resize(data.dim());
   diagonal_.assign(data.dim(), 1 / variance);
+  for (std::size_t i = 0; !weights.empty() && i < counted; ++i) {
+    diagonal_[i] /= weights[data.Place(i, model.dim())];
+  }
   // The variance of intercepts within a model is that between models.
   for (std::size_t i = counted; i < data.dim(); ++i) {
     diagonal_[i] = model.prior_precision()[data.Place(i, model.dim())];
   }
   std::ranges::fill(out, 0.0);
-  if (!factor_.Factorize(diagonal_, 1 / noise, data.S())) return;
   ResidualSums(model, data, residual_);
   for (double& value : residual_) value /= noise;
-  factor_.SolveLower(residual_);
-  factor_.SolveTransposed(residual_);
+  if (data.dim() <= kFewColumns || !Iterate(data, noise)) {
+    factor_.Resize(data.dim());
+    if (!factor_.Factorize(diagonal_, 1 / noise, data.S())) return;
+    factor_.SolveLower(residual_);
+    factor_.SolveTransposed(residual_);
+  }
   for (std::size_t i = 0; i < counted; ++i) out[data.Place(i, model.dim())] = residual_[i];
 }
 

@@ -11,9 +11,10 @@
 namespace codband {
 
 // Users as random effects: the parameter of a user is that of the model plus a departure
-// δ ~ N(0, τ² I) over the features. A user's estimate is thus partially pooled: shrunk towards the
-// model by as much as users of a model are seen to be alike. With τ = 0 they are all alike
-// (complete pooling).
+// δ ~ N(0, τ² W) over the features; W = I unless columns differ in their units (column_scales.h),
+// and x_iᵀx_j below is x_iᵀW x_j then. Weights are a number for each feature, or none. A user's
+// estimate is thus partially pooled: shrunk towards the model by as much as users of a model are
+// seen to be alike. With τ = 0 they are all alike (complete pooling).
 //
 // The variance τ² is estimated by the method of moments, from residuals e = r - xᵀμ. If users are
 // alike, two residuals of one user are uncorrelated; else
@@ -29,7 +30,8 @@ struct DepartureEvidence {
   // an intercept. Precondition: the model has learned from `data`, and from others.
   static DepartureEvidence Of(const linalg::GaussianPosterior& model,
                               const linalg::SufficientStats& data, std::size_t features,
-                              std::span<const double> x, double r);
+                              std::span<const double> x, double r,
+                              std::span<const double> weights = {});
   void Add(const DepartureEvidence& other) {
     products += other.products;
     squares += other.squares;
@@ -53,15 +55,24 @@ class DepartureSolver {
   // δ, its posterior mean given the user's period (the best linear unbiased predictor), into `out`,
   // a number for each feature, which is 0 for those that are no columns of `data`:
   //   δ = (S/σ² + I/τ²)⁻¹ (c - Sμ)/σ².
-  // O(k³/6) for k columns.
+  // O(k²) steps by conjugate gradients for k columns where they converge soon, else O(k³/6); with
+  // few columns always the latter.
   // Precondition: variance > 0.
   void Solve(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
-             double variance, std::span<double> out);
+             double variance, std::span<double> out, std::span<const double> weights = {});
 
  private:
+  // Solves for `residual_`, in place; false, and nothing changed, if that takes too many steps.
+  bool Iterate(const linalg::SufficientStats& data, double noise);
+
   linalg::CholeskyFactor factor_{1, 1};
   std::vector<double> diagonal_;
   std::vector<double> residual_;
+  std::vector<double> scale_;
+  std::vector<double> rest_;
+  std::vector<double> solution_;
+  std::vector<double> direction_;
+  std::vector<double> product_;
 };
 
 }  // namespace codband

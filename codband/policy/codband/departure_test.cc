@@ -80,6 +80,33 @@ TEST(DepartureTest, ColumnsThatDoNotOccurDoNotMatter) {
   EXPECT_LT((linalg::ToEigen(departure) - linalg::ToEigen(expected)).norm(), 1e-12);
 }
 
+// With many columns the system is solved by iteration, or by a factor where that takes too long:
+// few observations, and many who tell all columns apart.
+TEST(DepartureTest, ManyColumnsAreSolvedAlike) {
+  constexpr std::size_t kMany = 90;
+  for (const double variance : {1e-6, 0.01, 100.0}) {
+    for (const std::size_t count : {20, 120}) {
+      const std::vector<linalg::Observation> own = linalg::RandomObservations(8, count, kMany);
+      linalg::GaussianPosterior model(kMany, 2, kNoise);
+      model.Add(linalg::StatsOf(kMany, linalg::RandomObservations(9, 200, kMany)));
+      const linalg::SufficientStats data = linalg::StatsOf(kMany, own);
+      model.Add(data);
+      Eigen::MatrixXd precision = Eigen::MatrixXd::Identity(kMany, kMany) / variance;
+      Eigen::VectorXd weighted = Eigen::VectorXd::Zero(kMany);
+      for (const auto& [x, r] : own) {
+        const Eigen::VectorXd dense = linalg::ToEigen(x);
+        precision += dense * dense.transpose() / kNoise;
+        weighted += (r - dense.dot(linalg::ToEigen(model.mean()))) * dense / kNoise;
+      }
+      const Eigen::VectorXd expected = precision.ldlt().solve(weighted);
+      std::vector<double> departure(kMany);
+      DepartureSolver().Solve(model, data, variance, departure);
+      EXPECT_LT((linalg::ToEigen(departure) - expected).norm(), 1e-6 * expected.norm())
+          << variance << ' ' << count;
+    }
+  }
+}
+
 TEST(DepartureTest, SolvesTheRidgeRegressionOfTheResiduals) {
   const Group group;
   constexpr double kVariance = 0.3;

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "codband/linalg/kernels.h"
 #include "codband/policy/codband/codband.h"
 #include "codband/policy/codband/parts.h"
 
@@ -32,10 +33,43 @@ HyperParameters::HyperParameters(std::size_t dim, const CoDBandOptions& options)
                                                      options.lambda, options.sigma * options.sigma),
              .change_rate = ChangeRate(options.hazard, learned_)},
       prior_(start_.prior),
+      scales_(dim, JudgedColumns()),
       limited_(FindPart<bool>("outliers", options.outliers)),
       learner_(prior_.dim(), options.intercept, limited_, options.lambda0, options.sigma0),
       change_rate_(start_.change_rate) {
   if (!limited_) noise_.BeStrict();
+}
+
+ColumnScales::Judged HyperParameters::JudgedColumns() const {
+  using enum ColumnScales::Judged;
+  if (!learned_) return kNothing;
+  return intercept_ ? kSizesAndCentres : kSizes;
+}
+
+std::uint64_t HyperParameters::Seen(const UserRecord& user) {
+  return kPerPeriod * user.past.closed_count() + user.current.data.m();
+}
+
+double HyperParameters::Precision(const linalg::LinearPrior& prior) const {
+  return prior.precision.front() * (scales_.weights().empty() ? 1 : scales_.weights().front());
+}
+
+bool HyperParameters::ObserveColumns(ModelPool& pool, const UserRecord& user,
+                                     std::span<const double> features) {
+  const double lambda = Precision(prior_);
+  if (!scales_.Observe(features, ObservationLimits::Counts(Seen(user)))) return false;
+  learner_.Weigh(scales_.weights());
+  for (std::size_t j = 0; j < features_; ++j) {
+    prior_.precision[j] = scales_.weights().empty() ? lambda : lambda / scales_.weights()[j];
+  }
+  pool.SetPrior(prior_);
+  return true;
+}
+
+double HyperParameters::SquaredLength(std::span<const double> x) const {
+  if (scales_.weights().empty()) return linalg::Dot(x, x);
+  const std::span<const double> rest = x.subspan(features_);
+  return linalg::WeightedSquare(x.first(features_), scales_.weights()) + linalg::Dot(rest, rest);
 }
 
 bool HyperParameters::LimitInfluence(UserRecord& user, std::span<double> x, double& r) {
@@ -43,8 +77,7 @@ bool HyperParameters::LimitInfluence(UserRecord& user, std::span<double> x, doub
     ++user.other_rewards;
   }
   if (!limited_) return false;
-  const std::uint64_t seen = kPerPeriod * user.past.closed_count() + user.current.data.m();
-  return limits_.Limit(x, features_, r, seen);
+  return limits_.Limit(x, features_, r, Seen(user), scales_.weights());
 }
 
 void HyperParameters::Observe(ModelPool& pool, std::span<const double> x, double r) {
@@ -60,14 +93,14 @@ void HyperParameters::WeighDeparture(const ModelPool& pool, UserRecord& user, do
   const linalg::GaussianPosterior& model =
       pool.model(pool.IndexOf(user.current.model).value()).posterior;
   if (2 * data.m() > model.stats().m()) return;
-  const DepartureEvidence evidence = DepartureEvidence::Of(model, data, features_, x, r);
+  const DepartureEvidence evidence =
+      DepartureEvidence::Of(model, data, features_, x, r, scales_.weights());
   user.departure_evidence.Add(evidence);
   departure_evidence_.Add(evidence);
 }
 
 double HyperParameters::DepartureVariance() const {
-  return departure_evidence_.Variance(prior_.noise_variance,
-                                      1 / (kCloser * prior_.precision.front()));
+  return departure_evidence_.Variance(prior_.noise_variance, 1 / (kCloser * Precision(prior_)));
 }
 
 void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
@@ -80,6 +113,8 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
     noise_ = RewardNoise();
     if (!limited_) noise_.BeStrict();
     departure_evidence_ = {};
+    scales_ = ColumnScales(features_, JudgedColumns());
+    learner_.Weigh({});
   }
   if (!learned_) return;
   learner_.Forget(pool, user.observations());
@@ -89,14 +124,16 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
   }
 }
 
-// Of all features but the intercept the prior has one precision.
+// The new ones are like all features of weight 1.
 void HyperParameters::GrowPrior(linalg::LinearPrior& prior, std::size_t dim) const {
-  prior.Grow(dim + (intercept_ ? 1 : 0), intercept_, prior.precision.front());
+  prior.Grow(dim + (intercept_ ? 1 : 0), intercept_, Precision(prior));
 }
 
 void HyperParameters::Grow(std::size_t dim) {
-  GrowPrior(start_.prior, dim);
+  start_.prior.Grow(dim + (intercept_ ? 1 : 0), intercept_, start_.prior.precision.front());
   GrowPrior(prior_, dim);
+  scales_.Grow(dim);
+  learner_.Weigh(scales_.weights());
   learner_.Grow(prior_.dim());
   features_ = dim;
 }
@@ -136,6 +173,11 @@ void HyperParameters::Load(ByteReader& in, std::size_t dim) {
 void HyperParameters::SaveLimits(ByteWriter& out) const {
   noise_.SaveCounts(out);
   limits_.Save(out);
+}
+
+void HyperParameters::LoadScales(ByteReader& in) {
+  scales_.Load(in);
+  learner_.Weigh(scales_.weights());
 }
 
 void HyperParameters::LoadLimits(ByteReader& in) {

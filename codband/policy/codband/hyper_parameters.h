@@ -5,6 +5,7 @@
 #include "codband/base/bytes.h"
 #include "codband/linalg/linear_prior.h"
 #include "codband/policy/codband/change_rate.h"
+#include "codband/policy/codband/column_scales.h"
 #include "codband/policy/codband/departure.h"
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/observation_limits.h"
@@ -29,6 +30,12 @@ class HyperParameters {
   const ChangeRate& change_rate() const { return change_rate_; }
   ChangeRate& change_rate() { return change_rate_; }
 
+  const ColumnScales& scales() const { return scales_; }
+
+  // The features of an observation of the user, as they were given: every observation comes here
+  // first. Returns whether columns weigh otherwise from now on; the pool has another prior then.
+  bool ObserveColumns(ModelPool& pool, const UserRecord& user, std::span<const double> features);
+
   // Brings an observation of the user within bounds, in place. Every observation goes through here
   // once, before it comes anywhere else. Returns whether it was beyond them.
   bool LimitInfluence(UserRecord& user, std::span<double> x, double& r);
@@ -42,6 +49,8 @@ class HyperParameters {
                       std::span<const double> x, double r);
   // τ², the variance of the users' random effects; 0: none.
   double DepartureVariance() const;
+  // xᵀx, features by their weights.
+  double SquaredLength(std::span<const double> x) const;
 
   // The user has left the pool. If it is empty, everything starts over.
   void Forget(ModelPool& pool, const UserRecord& user);
@@ -55,6 +64,9 @@ class HyperParameters {
   // What state format 3 lacks.
   void SaveLimits(ByteWriter& out) const;
   void LoadLimits(ByteReader& in);
+  // What format 4 lacks.
+  void SaveScales(ByteWriter& out) const { scales_.Save(out); }
+  void LoadScales(ByteReader& in);
 
  private:
   struct Start {
@@ -63,12 +75,18 @@ class HyperParameters {
   };
 
   void GrowPrior(linalg::LinearPrior& prior, std::size_t dim) const;
+  ColumnScales::Judged JudgedColumns() const;
+  // How many observations of the user count for what is usual.
+  static std::uint64_t Seen(const UserRecord& user);
+  // λ, of a column of weight 1.
+  double Precision(const linalg::LinearPrior& prior) const;
 
   std::size_t features_;  // of an arm, without the intercept
   bool intercept_;
   bool learned_;
   Start start_;
   linalg::LinearPrior prior_;
+  ColumnScales scales_;
   bool limited_;
   ObservationLimits limits_;
   PriorLearner learner_;

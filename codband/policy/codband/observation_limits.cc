@@ -65,13 +65,15 @@ void TypicalMagnitude::Load(ByteReader& in) {
   total_ = static_cast<std::uint32_t>(total);
 }
 
+bool ObservationLimits::Counts(std::uint64_t seen) { return seen < kAll || seen % kOneIn == 0; }
+
 bool ObservationLimits::Limit(std::span<double> x, std::size_t features, double& r,
-                              std::uint64_t seen) {
-  const double length = std::sqrt(linalg::Dot(x.first(features), x.first(features)));
+                              std::uint64_t seen, std::span<const double> weights) {
+  const double length = std::sqrt(linalg::WeightedSquare(x.first(features), weights));
   const double usual = length_.Usual();
   const double longest = length_.Limit();
   const double largest = reward_.Limit();
-  if (seen < kAll || seen % kOneIn == 0) {
+  if (Counts(seen)) {
     length_.Add(length);
     reward_.Add(r);
   }

@@ -46,9 +46,13 @@ class TypicalMagnitude {
 class ObservationLimits {
  public:
   // Limits the observation in place: `x` with its intercept last if there is one, of which the
-  // first `features` are the arm's. `seen`: how many observations the user has brought so far.
-  // Returns whether it was beyond the limits.
-  bool Limit(std::span<double> x, std::size_t features, double& r, std::uint64_t seen);
+  // first `features` are the arm's, with these weights in the length of a vector (empty: 1).
+  // `seen`: how many observations the user has brought so far. Returns whether it was beyond the
+  // limits.
+  bool Limit(std::span<double> x, std::size_t features, double& r, std::uint64_t seen,
+             std::span<const double> weights = {});
+  // Whether an observation of a user who has brought so many says what is usual.
+  static bool Counts(std::uint64_t seen);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

@@ -85,12 +85,22 @@ void PriorLearner::Relearn(const ModelPool& pool, bool clicks, linalg::LinearPri
 // All that is known of the scale is one reward.
 void PriorLearner::Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const {
   const double scale = r * r >= kSmallestSquare ? r * r : 1;
-  const double feature_size = FeatureSize(linalg::Dot(x, x) - (intercept_ ? 1 : 0));
+  const double squares = weights_.empty()
+                             ? linalg::Dot(x, x) - (intercept_ ? 1 : 0)
+                             : linalg::WeightedSquare(x.first(weights_.size()), weights_);
+  const double feature_size = FeatureSize(squares);
   prior.noise_variance =
       start_deviation_ > 0 ? start_deviation_ * start_deviation_ : (1 - kSignalShare) * scale;
-  std::ranges::fill(prior.precision, start_precision_ > 0 ? start_precision_
-                                                          : feature_size / (kSignalShare * scale));
+  SetPrecision(start_precision_ > 0 ? start_precision_ : feature_size / (kSignalShare * scale),
+               prior);
   if (intercept_) prior.precision.back() = 1 / (kInterceptShare * scale);
+}
+
+// Of all features but the intercept.
+void PriorLearner::SetPrecision(double lambda, linalg::LinearPrior& prior) const {
+  for (std::size_t j = 0; j < dim_ - (intercept_ ? 1 : 0); ++j) {
+    prior.precision[j] = lambda / WeightOf(j);
+  }
 }
 
 void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
@@ -110,9 +120,9 @@ void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
                                   (clicks ? kLeastClickNoise : kLeastNoise) * scale);
-  std::ranges::fill(prior.precision, (evidence.determined[0] + kPriorWeight) /
-                                         (evidence.distance[0] +
-                                          kPriorWeight * kSignalShare * scale / feature_size));
+  SetPrecision((evidence.determined[0] + kPriorWeight) /
+                   (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size),
+               prior);
   if (intercept_) {
     prior.precision.back() = (evidence.determined[1] + kPriorWeight) /
                              (evidence.distance[1] + kPriorWeight * kInterceptShare * scale);
@@ -151,9 +161,10 @@ void PriorLearner::AddEvidence(const PoolModel& pool_model, const linalg::Linear
       const std::size_t part = j < features ? 0 : 1;
       const std::size_t column = linalg::PackedColumn(dim_, j);
       const double deviation = model.mean()[j] - prior.mean[j];
-      if (part == 0) out->feature_squares += stats.S()[column];
+      const double weight = part == 0 ? WeightOf(j) : 1;
+      if (part == 0) out->feature_squares += weight * stats.S()[column];
       out->determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
-      out->distance[part] += deviation * deviation;
+      out->distance[part] += deviation * deviation / weight;
     }
   }
 }

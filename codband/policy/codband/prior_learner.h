@@ -46,6 +46,10 @@ class PriorLearner {
   // Learns out of turn. Precondition: `prior` is that of the models.
   void Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
+  // The prior variance of feature j is weights[j] / λ from now on, all units being those of columns
+  // divided by the root of their weights (column_scales.h). Empty: all are 1.
+  void Weigh(std::span<const double> weights) { weights_.assign(weights.begin(), weights.end()); }
+
   // Models have `dim` features from now on.
   void Grow(std::size_t dim);
 
@@ -66,7 +70,11 @@ class PriorLearner {
   ModelEvidence Reweigh(const ModelPool& pool, const linalg::LinearPrior& prior);
   void LearnMean(linalg::LinearPrior& prior);
 
+  double WeightOf(std::size_t j) const { return weights_.empty() ? 1 : weights_[j]; }
+  void SetPrecision(double lambda, linalg::LinearPrior& prior) const;
+
   std::size_t dim_;
+  std::vector<double> weights_;
   bool intercept_;
   bool bounded_;
   double start_precision_;

@@ -22,6 +22,8 @@ class RestorePoint {
   void Observe(UserId user) {
     if (point_ && point_->user != user) point_.reset();
   }
+  // Something has changed that a state before cannot be restored under.
+  void End() { point_.reset(); }
   // The state before this user came, if nobody else has brought anything since. Ends the point.
   struct Point {
     UserId user;

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+
+namespace codband {
+
+// The units of features, learned: prices in cents, raw years and names that are 0 or 1 stand side
+// by side. The prior of a model takes one standard deviation of any column to be worth about as
+// much, so it needs to know how large the values of a column are; and where they are far from 0
+// compared to how they differ (years), what counts is how they differ.
+//
+// A column is judged by its first 16 values that are not 0, and again by as many when 64, 256, …
+// have come: medians, which single outliers do not move.
+//   size     its median magnitude. Columns within a factor of 8 of the usual size are left alone,
+//            since people mean something by sizes that are comparable; the usual size is the median
+//            of theirs. Any other, and one whose first value is beyond 8, has units of its own and
+//            the weight w = 4^-e, 2^e the nearest power of two to size / usual: its parameter has
+//            the prior variance w / λ where others have 1 / λ, as if the column had been divided by
+//            2^e. No sum changes when a weight does: the prior alone does.
+//   centre   of a column whose first value is beyond 8: the median of its first values, if that is
+//            more than 8 times as far from 0 as from the values. Models see the difference from the
+//            centre, and the intercept takes the rest; a value of 0 is a missing one and is taken
+//            to be the centre. Until the first values are known such a column is not looked at, so
+//            that nothing learned has to be moved. A centre never changes.
+//
+// What is judged: nothing (all weights are 1, but columns are counted), sizes, or centres as well,
+// for which models need an intercept. Not thread-safe for writing; const functions may run
+// concurrently.
+class ColumnScales {
+ public:
+  enum class Judged { kNothing, kSizes, kSizesAndCentres };
+  ColumnScales(std::size_t features, Judged judged);
+
+  // w, a number for each feature; empty if all are 1.
+  std::span<const double> weights() const { return weights_; }
+  // How many columns have had a value other than 0.
+  std::size_t active() const { return active_; }
+
+  // Whether models see something else than what is given, and what they see, in place.
+  bool shifts() const { return !shifted_.empty(); }
+  void Shift(std::span<double> features) const;
+  // What the centres add to the intercept of `theta` if it is to be applied to what is given.
+  double ShiftedIntercept(std::span<const double> theta) const;
+
+  // The features of an observation, as they were given. `counts`: they may be judged by. Returns
+  // whether a weight has changed.
+  bool Observe(std::span<const double> features, bool counts);
+
+  void Grow(std::size_t features);
+
+  void Save(ByteWriter& out) const;
+  // What was saved with as many features, or fewer.
+  void Load(ByteReader& in);
+
+ private:
+  // kWaiting: its first value was beyond 8, and it is not known yet which of the next two it is.
+  enum class State : std::uint8_t { kPlain, kWaiting, kOwnUnits, kCentred };
+  struct Column {
+    std::uint64_t count = 0;  // of values other than 0
+    State state = State::kPlain;
+    int exponent = 0;
+    double centre = 0;
+    double size = 0;            // 0: not known
+    std::vector<float> sample;  // that it is being judged by
+
+    bool own_units() const { return state != State::kPlain || exponent != 0; }
+  };
+
+  static void Judge(Column& column);
+  static bool Rescale(Column& column, double usual);
+  double UsualSize() const;
+  void Refresh();
+
+  Judged judged_;
+  std::size_t active_ = 0;
+  std::vector<Column> columns_;
+  // What follows from the columns.
+  std::vector<double> weights_;
+  std::vector<std::uint16_t> shifted_;  // those that are waiting or centred
+};
+
+}  // namespace codband
