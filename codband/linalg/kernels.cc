@@ -18,6 +18,18 @@ CODBAND_VECTOR_CLONES void AddOuter(double scale, std::span<const double> x, std
   }
 }
 
+CODBAND_VECTOR_CLONES void Multiply(std::span<const double> a, std::span<const double> x,
+                                    std::span<double> out) {
+  const std::size_t dim = x.size();
+  CODBAND_DCHECK(a.size() == PackedSize(dim) && out.size() == dim);
+  for (double& value : out) value = 0;
+  for (std::size_t j = 0; j < dim; ++j) {
+    const std::span<const double> column = a.subspan(PackedColumn(dim, j), dim - j);
+    Axpy(x[j], column, out.subspan(j));
+    out[j] += Dot(column.subspan(1), x.subspan(j + 1));
+  }
+}
+
 double WeightedSquare(std::span<const double> x, std::span<const double> weights) {
   if (weights.empty()) return Dot(x, x);
   CODBAND_DCHECK(x.size() == weights.size());

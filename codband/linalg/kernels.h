@@ -37,6 +37,9 @@ inline void Axpy(double scale, std::span<const double> x, std::span<double> y) {
 // a += scale · x xᵀ, `a` packed.
 void AddOuter(double scale, std::span<const double> x, std::span<double> a);
 
+// out = Ax, A symmetric and packed. No overlap.
+void Multiply(std::span<const double> a, std::span<const double> x, std::span<double> out);
+
 // Whether every |value| ≤ limit; false for NaN.
 bool AllWithin(std::span<const double> values, double limit);
 

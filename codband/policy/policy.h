@@ -74,8 +74,10 @@ struct Ranking {
   Decision decision;          // the choice; its propensity is the arm's probability
   std::vector<Arm> arms;      // in the order of the offer
   std::vector<double> theta;  // the parameter behind the means; empty if there is none
-  double intercept = 0;       // mean = features · theta + intercept
-  std::size_t draws = 0;      // samples that the probabilities were estimated from; 0: closed form
+  // mean = features · theta + intercept; codband takes a 0 in a column far from 0 for a missing
+  // value, of which this does not know (docs/algorithms.md, Units)
+  double intercept = 0;
+  std::size_t draws = 0;  // samples that the probabilities were estimated from; 0: closed form
 };
 
 // What learning from one reward led to.

@@ -11,7 +11,6 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kSample = 16;
 constexpr double kLargeFirst = 8;      // a first value beyond this is perhaps far from 0
 constexpr double kFar = 8;             // from 0, in spreads
 constexpr double kComparable = 8;      // sizes within this factor of the usual one
@@ -20,10 +19,10 @@ constexpr double kLeastSpread = 1e-3;  // of values that have all been the same,
 constexpr int kMostExponent = 60;
 
 // Whether the value with this number is one of those that a column is judged by.
-bool IsSampled(std::uint64_t number) {
-  if (number <= kSample) return true;
+bool IsSampled(std::uint64_t number, std::size_t sample) {
+  if (number <= sample) return true;
   const int power = (static_cast<int>(std::bit_width(number)) - 1) / 2 * 2;  // 4^k ≤ number
-  return power >= 6 && number - (std::uint64_t{1} << power) < kSample;
+  return power >= 6 && number - (std::uint64_t{1} << power) < sample;
 }
 
 // Reorders the values.
@@ -68,9 +67,9 @@ bool ColumnScales::Observe(std::span<const double> features, bool counts) {
       continue;
     }
     if (!counts && column.count > 0) continue;
-    if (!IsSampled(++column.count)) continue;
-    column.sample.push_back(static_cast<float>(features[j]));
-    if (column.sample.size() < kSample) continue;
+    if (!IsSampled(++column.count, kSample)) continue;
+    column.sample[column.sampled++] = static_cast<float>(features[j]);
+    if (column.sampled < kSample) continue;
     Judge(column);
     judged = true;
   }
@@ -94,7 +93,7 @@ void ColumnScales::Judge(Column& column) {
   }
   for (double& value : values) value = std::abs(value - column.centre);
   column.size = std::max(Median(values), kLeastSpread * std::abs(column.centre));
-  column.sample = {};
+  column.sampled = 0;
 }
 
 // Of the columns whose sizes are comparable; of all if there are none.
@@ -154,8 +153,8 @@ void ColumnScales::Save(ByteWriter& out) const {
     out.U8(static_cast<std::uint8_t>(column.exponent + kMostExponent));
     out.Double(column.centre);
     out.Double(column.size);
-    out.U8(static_cast<std::uint8_t>(column.sample.size()));
-    out.Floats(column.sample);
+    out.U8(column.sampled);
+    out.Floats(std::span(column.sample).first(column.sampled));
   }
 }
 
@@ -173,16 +172,16 @@ void ColumnScales::Load(ByteReader& in) {
     const std::uint8_t exponent = in.U8("scale of a column");
     column.centre = in.Double("centre of a column");
     column.size = in.Double("size of a column");
-    const std::uint8_t sample = in.U8("sample of a column");
+    column.sampled = in.U8("sample of a column");
     if (state > static_cast<std::uint8_t>(State::kCentred) || exponent > 2 * kMostExponent ||
-        sample >= kSample || column.count == 0) {
+        column.sampled >= kSample || column.count == 0) {
       in.Fail("column", fmt::format("{} is damaged", j));
+      column = {};
       break;
     }
     column.state = static_cast<State>(state);
     column.exponent = int{exponent} - kMostExponent;
-    column.sample.resize(sample);
-    in.Floats("sample of a column", column.sample);
+    in.Floats("sample of a column", std::span(column.sample).first(column.sampled));
   }
   Refresh();
 }

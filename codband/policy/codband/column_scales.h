@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,8 +30,8 @@ namespace codband {
 //            that nothing learned has to be moved. A centre never changes.
 //
 // What is judged: nothing (all weights are 1, but columns are counted), sizes, or centres as well,
-// for which models need an intercept. Not thread-safe for writing; const functions may run
-// concurrently.
+// for which models need an intercept. An observation allocates only if a column is judged by it.
+// Not thread-safe for writing; const functions may run concurrently.
 class ColumnScales {
  public:
   enum class Judged { kNothing, kSizes, kSizesAndCentres };
@@ -58,6 +59,7 @@ class ColumnScales {
   void Load(ByteReader& in);
 
  private:
+  static constexpr std::size_t kSample = 16;
   // kWaiting: its first value was beyond 8, and it is not known yet which of the next two it is.
   enum class State : std::uint8_t { kPlain, kWaiting, kOwnUnits, kCentred };
   struct Column {
@@ -65,8 +67,9 @@ class ColumnScales {
     State state = State::kPlain;
     int exponent = 0;
     double centre = 0;
-    double size = 0;            // 0: not known
-    std::vector<float> sample;  // that it is being judged by
+    double size = 0;                         // 0: not known
+    std::array<float, kSample> sample = {};  // values that it is being judged by
+    std::uint8_t sampled = 0;                // how many there are
 
     bool own_units() const { return state != State::kPlain || exponent != 0; }
   };

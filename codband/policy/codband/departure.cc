@@ -12,21 +12,10 @@ namespace codband {
 namespace {
 
 constexpr double kLeast = 1e-100;  // a variance whose inverse is of use
-// Beyond so many columns an iterative solution is tried, in at most k / kFewSteps steps.
+// Beyond so many columns the system is solved by iteration.
 constexpr std::size_t kFewColumns = 64;
-constexpr std::size_t kFewSteps = 8;
-constexpr double kTolerance = 1e-8;
-
-// out = Sx, S packed.
-void Multiply(std::span<const double> S, std::span<const double> x, std::span<double> out) {
-  const std::size_t d = x.size();
-  std::ranges::fill(out, 0.0);
-  for (std::size_t j = 0; j < d; ++j) {
-    const std::span<const double> column = S.subspan(linalg::PackedColumn(d, j), d - j);
-    linalg::Axpy(x[j], column, out.subspan(j));
-    out[j] += linalg::Dot(column.subspan(1), x.subspan(j + 1));
-  }
-}
+constexpr std::size_t kMostSteps = 16;
+constexpr double kTolerance = 1e-6;
 
 using Buffer = std::array<double, linalg::kMaxDimension>;
 
@@ -49,7 +38,7 @@ std::size_t CountFeatures(const linalg::SufficientStats& data, std::size_t featu
 void ResidualSums(const linalg::GaussianPosterior& model, const linalg::SufficientStats& data,
                   std::span<double> out) {
   Buffer mean;
-  Multiply(data.S(), AtColumns(data, model.mean(), mean), out);
+  linalg::Multiply(data.S(), AtColumns(data, model.mean(), mean), out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = data.c()[i] - out[i];
 }
 
@@ -78,7 +67,7 @@ DepartureEvidence DepartureEvidence::Of(const linalg::GaussianPosterior& model,
                                     (others * others)};
   // Wx without the intercept, times S, times Wx.
   std::ranges::fill(here.subspan(counted), 0.0);
-  Multiply(data.S(), here, work);
+  linalg::Multiply(data.S(), here, work);
   out.squares = linalg::Dot(here, work);
   return out;
 }
@@ -100,42 +89,38 @@ void DepartureEvidence::Load(ByteReader& in) {
   squares = in.Double("squares of a departure");
 }
 
-// Conjugate gradients, preconditioned by the diagonal (Golub & Van Loan, §11.5): as many steps as
-// the data have to say of departures, few where users are alike.
-bool DepartureSolver::Iterate(const linalg::SufficientStats& data, double noise) {
+// Conjugate gradients, preconditioned by the diagonal (Golub & Van Loan, §11.5). Directions that
+// the data determine best come first; what a few steps leave out is what the data say least of.
+void DepartureSolver::Iterate(const linalg::SufficientStats& data, double noise) {
   const std::size_t k = data.dim();
   scale_.resize(k);
   for (std::size_t i = 0; i < k; ++i) {
     scale_[i] = 1 / (diagonal_[i] + data.S()[linalg::PackedColumn(k, i)] / noise);
   }
   rest_.assign(residual_.begin(), residual_.end());
-  solution_.assign(k, 0.0);
+  residual_.assign(k, 0.0);
   direction_.assign(k, 0.0);
   product_.resize(k);
   double before = 0;
   double goal = 0;
-  for (std::size_t step = 0; step <= k / kFewSteps; ++step) {
+  for (std::size_t step = 0; step < kMostSteps; ++step) {
     double square = 0;  // of the rest, as the preconditioner measures it
     for (std::size_t i = 0; i < k; ++i) square += scale_[i] * rest_[i] * rest_[i];
     if (step == 0) goal = kTolerance * kTolerance * square;
-    if (!(square > goal)) {
-      residual_ = solution_;
-      return true;
-    }
+    if (!(square > goal)) return;
     const double turn = step == 0 ? 0 : square / before;
     for (std::size_t i = 0; i < k; ++i) {
       direction_[i] = scale_[i] * rest_[i] + turn * direction_[i];
     }
-    Multiply(data.S(), direction_, product_);
+    linalg::Multiply(data.S(), direction_, product_);
     for (std::size_t i = 0; i < k; ++i) {
       product_[i] = product_[i] / noise + diagonal_[i] * direction_[i];
     }
     const double length = square / linalg::Dot(direction_, product_);
-    linalg::Axpy(length, direction_, solution_);
+    linalg::Axpy(length, direction_, residual_);
     linalg::Axpy(-length, product_, rest_);
     before = square;
   }
-  return false;
 }
 
 void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
@@ -155,7 +140,9 @@ void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
   std::ranges::fill(out, 0.0);
   ResidualSums(model, data, residual_);
   for (double& value : residual_) value /= noise;
-  if (data.dim() <= kFewColumns || !Iterate(data, noise)) {
+  if (data.dim() > kFewColumns) {
+    Iterate(data, noise);
+  } else {
     factor_.Resize(data.dim());
     if (!factor_.Factorize(diagonal_, 1 / noise, data.S())) return;
     factor_.SolveLower(residual_);
