@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "codband/base/check.h"
+#include "codband/linalg/kernels.h"
 
 namespace codband::engine {
 namespace {
@@ -24,11 +25,15 @@ Status CheckId(std::string_view field, std::string_view id) {
 
 Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim,
                      double max_abs) {
-  if (features.size() != dim) {
+  if (dim == 0 && features.size() > kMaxNamedFeatures) {
+    return Status::InvalidArgument(fmt::format("{}: has {} numbers, expected at most {}", field,
+                                               features.size(), kMaxNamedFeatures));
+  }
+  if (dim != 0 && features.size() != dim) {
     return Status::InvalidArgument(
         fmt::format("{}: has {} numbers, expected {}", field, features.size(), dim));
   }
-  for (std::size_t i = 0; i < dim; ++i) {
+  for (std::size_t i = 0; i < features.size(); ++i) {
     if (!(std::abs(features[i]) <= max_abs)) {
       return Status::InvalidArgument(fmt::format("{}[{}]: is {}, expected a number within ±{}",
                                                  field, i, features[i], max_abs));
@@ -37,8 +42,30 @@ Status CheckFeatures(std::string_view field, std::span<const double> features, s
   return {};
 }
 
+Status CheckNamed(std::string_view field, std::span<const features::NamedFeature> named,
+                  double max_abs) {
+  if (named.size() > kMaxNamedFeatures) {
+    return Status::InvalidArgument(fmt::format("{}: has {} features, expected at most {}", field,
+                                               named.size(), kMaxNamedFeatures));
+  }
+  constexpr std::size_t kMost = features::ColumnSpace::kMaxNameBytes;
+  for (const features::NamedFeature& feature : named) {
+    if (feature.name.empty() || feature.name.size() > kMost) {
+      return Status::InvalidArgument(
+          fmt::format("{}: has a feature whose name has {} bytes, expected 1 to {}", field,
+                      feature.name.size(), kMost));
+    }
+    if (!(std::abs(feature.value) <= max_abs)) {
+      return Status::InvalidArgument(fmt::format("{}.{:.200}: is {}, expected a number within ±{}",
+                                                 field, feature.name, feature.value, max_abs));
+    }
+  }
+  return {};
+}
+
 Status CheckItem(const Item& item, std::size_t dim, double max_abs_feature) {
   CODBAND_RETURN_IF_ERROR(CheckId("id", item.id));
+  if (dim == 0) CODBAND_RETURN_IF_ERROR(CheckNamed("features", item.named, max_abs_feature));
   CODBAND_RETURN_IF_ERROR(CheckFeatures("features", item.features, dim, max_abs_feature));
   if (item.tags.size() > kMostTags) {
     return Status::InvalidArgument(
@@ -57,47 +84,71 @@ std::optional<std::size_t> Catalogue::IndexOf(std::string_view id) const {
   return static_cast<std::size_t>(found - items_.begin());
 }
 
-void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items) {
-  std::vector<std::shared_ptr<const Item>> fresh;
-  for (const std::shared_ptr<const Item>& item : items) {
-    CODBAND_CHECK(item->features.size() == dim_);
+std::size_t Catalogue::IndexAfter(std::string_view id) const {
+  return static_cast<std::size_t>(
+      std::ranges::upper_bound(items_, id, {},
+                               [](const auto& item) -> std::string_view { return item->id; }) -
+      items_.begin());
+}
+
+double Catalogue::Dot(std::size_t index, std::span<const double> parameter) const {
+  if (dim_ > 0) return linalg::Dot(arms().arm(index), parameter);
+  double sum = 0;
+  for (const features::Cell& cell : cells_[index]) {
+    if (cell.column < parameter.size()) sum += cell.value * parameter[cell.column];
+  }
+  return sum;
+}
+
+void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
+                    std::span<const features::Cells> cells) {
+  CODBAND_CHECK(cells.size() == (dim_ == 0 ? items.size() : 0));
+  std::vector<std::size_t> fresh;  // indices of items
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::shared_ptr<const Item>& item = items[i];
+    CODBAND_CHECK(dim_ == 0 || item->features.size() == dim_);
     if (const auto index = IndexOf(item->id)) {
       by_id_.erase(item->id);
       by_id_.emplace(item->id, item.get());
       items_[*index] = item;
-      std::ranges::copy(item->features,
-                        features_.begin() + static_cast<std::ptrdiff_t>(*index * dim_));
+      if (dim_ == 0) cells_[*index] = cells[i];
+      std::copy_n(item->features.begin(), dim_,
+                  features_.begin() + static_cast<std::ptrdiff_t>(*index * dim_));
     } else {
-      fresh.push_back(item);
+      fresh.push_back(i);
     }
   }
   if (fresh.empty()) return;
   // Keep the last of equal ids: reversed and stably sorted, it comes first.
   std::ranges::reverse(fresh);
-  const auto id = [](const auto& item) -> std::string_view { return item->id; };
+  const auto id = [&](std::size_t i) -> std::string_view { return items[i]->id; };
   std::ranges::stable_sort(fresh, {}, id);
   const auto repeated = std::ranges::unique(fresh, {}, id);
   fresh.erase(repeated.begin(), repeated.end());
-  for (const auto& item : fresh) by_id_.emplace(item->id, item.get());
+  for (const std::size_t i : fresh) by_id_.emplace(items[i]->id, items[i].get());
 
   // Merge from the back, so that each row moves once.
   std::size_t from = items_.size();
   std::size_t left = fresh.size();
   items_.resize(from + left);
   features_.resize(items_.size() * dim_);
+  if (dim_ == 0) cells_.resize(items_.size());
   const auto row = [&](std::size_t i) {
     return features_.begin() + static_cast<std::ptrdiff_t>(i * dim_);
   };
   for (std::size_t to = items_.size(); left > 0;) {
     --to;
-    if (from > 0 && items_[from - 1]->id > fresh[left - 1]->id) {
+    if (from > 0 && items_[from - 1]->id > id(fresh[left - 1])) {
       --from;
       std::copy(row(from), row(from + 1), row(to));
       items_[to] = std::move(items_[from]);
+      if (dim_ == 0) cells_[to] = std::move(cells_[from]);
     } else {
       --left;
-      std::ranges::copy(fresh[left]->features, row(to));
-      items_[to] = std::move(fresh[left]);
+      const std::size_t i = fresh[left];
+      std::copy_n(items[i]->features.begin(), dim_, row(to));
+      items_[to] = items[i];
+      if (dim_ == 0) cells_[to] = cells[i];
     }
   }
 }
@@ -109,6 +160,7 @@ bool Catalogue::Erase(std::string_view id) {
   items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(*index));
   const auto row = features_.begin() + static_cast<std::ptrdiff_t>(*index * dim_);
   features_.erase(row, row + static_cast<std::ptrdiff_t>(dim_));
+  if (dim_ == 0) cells_.erase(cells_.begin() + static_cast<std::ptrdiff_t>(*index));
   return true;
 }
 

@@ -11,19 +11,26 @@
 
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
+#include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
 
 namespace codband::engine {
 
-// Whether the item is valid. kInvalidArgument names the field and what is expected.
+inline constexpr std::size_t kMaxNamedFeatures = 4096;  // of an item, of a context
+
+// Whether the item is valid. kInvalidArgument names the field and what is expected. dim 0: any
+// number of features, by name or not.
 Status CheckItem(const Item& item, std::size_t dim, double max_abs_feature);
 // The same for an id alone, and for features alone; `field` is what the message calls them.
 Status CheckId(std::string_view field, std::string_view id);
 Status CheckFeatures(std::string_view field, std::span<const double> features, std::size_t dim,
                      double max_abs);
+Status CheckNamed(std::string_view field, std::span<const features::NamedFeature> named,
+                  double max_abs);
 
 // The items that can be recommended, ordered by id; their features lie row after row, so that all
-// can be ranked without a copy. Const functions may run concurrently.
+// can be ranked without a copy; or, if `dim` is 0, they have sparse cells. Const functions may run
+// concurrently.
 class Catalogue {
  public:
   explicit Catalogue(std::size_t dim) : dim_(dim) {}
@@ -35,22 +42,29 @@ class Catalogue {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;
   }
-  // All features, in the order of the items.
+  // All features, in the order of the items. Precondition: dim > 0.
   ArmsView arms() const { return {.features = features_, .dim = dim_}; }
+  // The features of an item where dim is 0.
+  const features::Cells& cells(std::size_t index) const { return cells_[index]; }
+  std::optional<std::size_t> IndexOf(std::string_view id) const;
+  // The index of the first item after this id.
+  std::size_t IndexAfter(std::string_view id) const;
+  // parameter · features. Of sparse items, columns beyond the parameter count as 0.
+  double Dot(std::size_t index, std::span<const double> parameter) const;
 
   // Inserts new items and replaces known ones; the last of equal ids wins. Items are shared with
-  // other catalogues. O(n d) if there are new ones.
-  void Put(std::span<const std::shared_ptr<const Item>> items);
+  // other catalogues. `cells`, if dim is 0, has those of each. O(n d) if there are new ones.
+  void Put(std::span<const std::shared_ptr<const Item>> items,
+           std::span<const features::Cells> cells = {});
   // Returns whether there was one. O(n d).
   bool Erase(std::string_view id);
 
  private:
-  std::optional<std::size_t> IndexOf(std::string_view id) const;
-
   std::size_t dim_;
   std::unordered_map<std::string_view, const Item*> by_id_;  // the keys are the items' own ids
   std::vector<std::shared_ptr<const Item>> items_;
   std::vector<double> features_;
+  std::vector<features::Cells> cells_;  // if dim is 0
 };
 
 }  // namespace codband::engine

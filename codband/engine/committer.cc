@@ -33,13 +33,14 @@ Status Busy(std::string_view why) { return Status(StatusCode::kUnavailable, std:
 
 Committer::Committer(store::Store& store, LeftRight<Catalogue>& catalogue,
                      const EngineOptions& options, const WaitClock& clock,
-                     std::uint64_t last_sequence, Sinks sinks)
+                     std::uint64_t last_sequence, Sinks sinks, std::unique_ptr<ColumnClerk> clerk)
     : store_(store),
       catalogue_(catalogue),
       options_(options),
       clock_(clock),
       sinks_(std::move(sinks)),
       decisions_(store, options.reward_wait_ms),
+      clerk_(std::move(clerk)),
       committed_sequence_(last_sequence) {}
 
 Committer::~Committer() { Stop(); }
@@ -47,11 +48,12 @@ Committer::~Committer() { Stop(); }
 Result<std::unique_ptr<Committer>> Committer::Open(store::Store& store,
                                                    LeftRight<Catalogue>& catalogue,
                                                    const EngineOptions& options,
-                                                   std::uint64_t last_sequence, Sinks sinks) {
+                                                   std::uint64_t last_sequence, Sinks sinks,
+                                                   std::unique_ptr<ColumnClerk> clerk) {
   const auto clock = WaitClock::Open(store, options);
   if (!clock.ok()) return clock.status();
-  std::unique_ptr<Committer> committer(
-      new Committer(store, catalogue, options, clock.value(), last_sequence, std::move(sinks)));
+  std::unique_ptr<Committer> committer(new Committer(
+      store, catalogue, options, clock.value(), last_sequence, std::move(sinks), std::move(clerk)));
   CODBAND_RETURN_IF_ERROR(committer->decisions_.Load());
   committer->counters_.pending = committer->decisions_.waiting();
   return committer;
@@ -124,12 +126,14 @@ void Committer::Run() {
     if (commands.empty() && !look) continue;
     CommitGroup group{
         .sequence = committed_sequence_, .now_ms = clock_.now_ms(), .wall_ms = options_.now_ms()};
+    if (clerk_ != nullptr) clerk_->Begin();
     Status written = Fill(commands, group);
     // If more are due than one group should hold, the next group goes on with them.
     if (look && written.ok()) {
       more_due = Expire(std::max(kExpiredAtOnce, 2 * commands.size()), group, written);
     }
     if (written.ok()) written = Commit(group);
+    if (!written.ok() && clerk_ != nullptr) clerk_->Undo();
     Acknowledge(group, written);
     if (!written.ok()) more_due = false;
     if (look && !more_due) last_expiry_seconds_ = now;
@@ -237,12 +241,14 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
     command.pending = pending.value().Encode();
   }
   if (command.fingerprint == 0) {
+    AddColumns(command, group);
     group.after.push_back(std::move(command.done));
     return decisions_.Add(std::move(command.event_id), command.user, std::move(command.pending),
                           command.deadline_ms, group);
   }
   const auto known = decisions_.Find(command.event_id, group);
   if (known.status().code() == StatusCode::kNotFound) {
+    AddColumns(command, group);
     group.after.push_back(std::move(command.done));
     return decisions_.AddNamed(command.event_id, command.user, std::move(command.pending),
                                command.deadline_ms, group);
@@ -257,6 +263,58 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
     return Refuse(command.done, Busy("the same request is being answered; try again"), group);
   }
   group.after.push_back(std::move(command.done));
+}
+
+void Committer::AddColumns(RankCommand& command, CommitGroup& group) {
+  if (command.columns == nullptr || clerk_ == nullptr) return;
+  const std::size_t first = clerk_->size();
+  ColumnClerk::Additions additions = clerk_->Admit(*command.columns);
+  auto pending = PendingDecision::Decode(command.pending);
+  CODBAND_CHECK(pending.ok());  // encoded a moment ago
+  pending.value().decision.features = clerk_->FeaturesOf(*command.columns);
+  command.pending = pending.value().Encode();
+  if (additions.empty()) return;
+  command.done = LogColumns(first, std::move(additions), std::move(command.done), group);
+}
+
+Engine::Done<Status> Committer::LogColumns(std::size_t first, ColumnClerk::Additions additions,
+                                           Engine::Done<Status> done, CommitGroup& group) const {
+  using features::ColumnSpace;
+  struct Both {
+    std::atomic<int> left{2};
+    Status status;
+    Engine::Done<Status> done;
+
+    void Arrive() {
+      if (left.fetch_sub(1) == 1) done(status);
+    }
+  };
+  const bool shares = std::ranges::any_of(additions, [](const ColumnSpace::Addition& each) {
+    return each.kind == ColumnSpace::Kind::kShared;
+  });
+  const auto both = std::make_shared<Both>();
+  both->done = std::move(done);
+  // The request is done even if learning waits.
+  group.Log({.kind = LogRecord::Kind::kColumns,
+             .time_ms = group.wall_ms,
+             .first_column = first,
+             .additions = std::move(additions)},
+            [both](const Status&) { both->Arrive(); });
+  if (shares) {
+    group.after.push_back([this](const Status& status) {
+      if (!status.ok() || !options_.log) return;
+      options_.log({.level = LogLevel::kWarning,
+                    .cause = "columns",
+                    .message = fmt::format(
+                        "features.max_columns ({}) is used up: from now on what is new shares {} "
+                        "columns by a hash, which blurs it; GET /v1/features tells what shares",
+                        options_.columns.columns, options_.columns.shared())});
+    });
+  }
+  return [both](const Status& status) {
+    both->status = status;
+    both->Arrive();
+  };
 }
 
 void Committer::Process(RewardCommand& command, CommitGroup& group) {
@@ -321,6 +379,7 @@ void Committer::Conclude(const std::string& event_id, const PendingDecision& pen
                             .defaulted = defaulted,
                             .learned = pending.learn,
                             .context = pending.context,
+                            .user_context = pending.user_context,
                             .policy = options_.policy,
                             .chosen = pending.decision.arm,
                             .candidates = pending.candidates});
@@ -348,9 +407,17 @@ void Committer::Process(PutItemsCommand& command, CommitGroup& group) {
   for (const auto& item : command.items) {
     group.batch.Put(store::Table::kItems, item->id, EncodeItem(*item));
   }
-  group.after.push_back([this, items = std::move(command.items),
+  std::vector<features::Cells> cells;
+  if (clerk_ != nullptr) {
+    const std::size_t first = clerk_->size();
+    ColumnClerk::Additions additions = clerk_->Admit(command.items, cells);
+    if (!additions.empty()) {
+      command.done = LogColumns(first, std::move(additions), std::move(command.done), group);
+    }
+  }
+  group.after.push_back([this, items = std::move(command.items), cells = std::move(cells),
                          done = std::move(command.done)](const Status& status) {
-    if (status.ok()) catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items); });
+    if (status.ok()) catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items, cells); });
     done(status);
   });
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codband/engine/catalogue.h"
+#include "codband/engine/column_clerk.h"
 #include "codband/engine/commit_group.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/learner.h"
@@ -28,6 +29,7 @@ namespace codband::engine {
 //
 //   1. Fill() adds what each command changes to one batch. A reward is an entry in the
 //      write-ahead log of what is to be learned, and the mark that its decision has been rewarded.
+//      New names get their columns here, and an entry of the log tells the learner.
 //   2. Expire() adds the decisions whose wait is over, with their default reward.
 //   3. Commit() writes the batch with a single fsync. *Here everything in the group becomes
 //      durable*, or nothing.
@@ -48,6 +50,8 @@ class Committer {
     std::uint64_t fingerprint = 0;
     std::string action = {};
     std::string pending;  // a PendingDecision, encoded
+    // What it has that had no column when it was made; its features are then completed.
+    std::unique_ptr<NewColumns> columns = {};
     Engine::Done<Status> done;
   };
   struct RewardCommand {
@@ -95,11 +99,13 @@ class Committer {
   };
 
   // Reads the pending decisions from the store. `last_sequence` is that of the last log entry.
-  // What is passed by reference outlives it. The clocks of the options are set.
+  // `clerk` gives out columns; none where the number of features is fixed. What is passed by
+  // reference outlives it. The clocks of the options are set.
   static Result<std::unique_ptr<Committer>> Open(store::Store& store,
                                                  LeftRight<Catalogue>& catalogue,
                                                  const EngineOptions& options,
-                                                 std::uint64_t last_sequence, Sinks sinks);
+                                                 std::uint64_t last_sequence, Sinks sinks,
+                                                 std::unique_ptr<ColumnClerk> clerk = {});
   ~Committer();
 
   void Start();
@@ -121,7 +127,8 @@ class Committer {
 
  private:
   Committer(store::Store& store, LeftRight<Catalogue>& catalogue, const EngineOptions& options,
-            const WaitClock& clock, std::uint64_t last_sequence, Sinks sinks);
+            const WaitClock& clock, std::uint64_t last_sequence, Sinks sinks,
+            std::unique_ptr<ColumnClerk> clerk);
   void Run();
   std::vector<Command> TakeCommands();
 
@@ -132,6 +139,13 @@ class Committer {
   void Process(DeleteItemCommand& command, CommitGroup& group);
   void Process(ForgetCommand& command, CommitGroup& group);
   void Process(EraseCommand& command, CommitGroup& group);
+  // Gives columns to what has none and completes the decision's features. From then on `done` waits
+  // until readers see the columns, so that the next ranking has them.
+  void AddColumns(RankCommand& command, CommitGroup& group);
+  // Logs the additions to `first` columns. Returns what is to be told how the write went; it then
+  // calls `done`, once the learner has them, too.
+  Engine::Done<Status> LogColumns(std::size_t first, ColumnClerk::Additions additions,
+                                  Engine::Done<Status> done, CommitGroup& group) const;
   // The decision has its outcome: for the log of what is to be learned, and for the decision log.
   void Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
                 bool defaulted, Engine::Done<Status> done, CommitGroup& group) const;
@@ -157,6 +171,7 @@ class Committer {
 
   // Of the committer's thread.
   PendingDecisions decisions_;
+  const std::unique_ptr<ColumnClerk> clerk_;  // nullptr: the number of features is fixed
   double last_expiry_seconds_ = 0;
   std::int64_t clock_saved_ms_ = 0;
 

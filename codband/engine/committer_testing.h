@@ -62,6 +62,12 @@ class CommitterBox {
     return catalogue_.Read([](const Catalogue& catalogue) { return catalogue.size(); });
   }
 
+  // From the next Open() on every name has a column.
+  void UseColumns() {
+    columns_ = true;
+    catalogue_.Write([](Catalogue& catalogue) { catalogue = Catalogue(0); });
+  }
+
   Status TryOpen() {
     committer_.reset();
     auto committer = Committer::Open(
@@ -70,7 +76,10 @@ class CommitterBox {
          .finished =
              [this](const FinishedDecision& decision) {
                journal_.Add("finished " + decision.event_id);
-             }});
+             }},
+        columns_ ? std::make_unique<ColumnClerk>(features::ColumnSpace(), options_.columns,
+                                                 features::CrossingRules())
+                 : nullptr);
     if (!committer.ok()) return committer.status();
     committer_ = std::move(committer).value();
     return {};
@@ -183,6 +192,7 @@ class CommitterBox {
   std::mutex mutex_;
   std::vector<LogRecord> learned_;
   std::uint64_t last_sequence_ = 0;
+  bool columns_ = false;
   std::unique_ptr<Committer> committer_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <random>
 #include <utility>
@@ -17,9 +18,7 @@
 namespace codband::engine {
 namespace {
 
-constexpr std::size_t kDefaultDim = 32;
-
-// The number of features: that of the directory, or of a new one.
+// The number of features: that of the directory, or of a new one; 0: a column for every name.
 Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& options) {
   std::string bytes;
   const Status found = store.Get(store::Table::kMeta, Identity::kKey, bytes);
@@ -27,6 +26,12 @@ Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& opti
     const auto identity = Identity::Decode(bytes);
     if (!identity.ok()) return identity.status();
     const std::size_t dim = identity.value().dim;
+    if (options.dim != 0 && dim == 0) {
+      return Status::InvalidArgument(
+          fmt::format("dimension: is {}, but this data directory gives every name a column of its "
+                      "own; leave it at 0 or start a new directory",
+                      options.dim));
+    }
     if (options.dim != 0 && options.dim != dim) {
       return Status::InvalidArgument(fmt::format(
           "dimension: is {}, but this data directory was made for {} features, and what was "
@@ -37,9 +42,8 @@ Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& opti
   }
   if (found.code() != StatusCode::kNotFound) return found;
   if (options.read_only) return Status::NotFound("there is no codband data in this directory");
-  const Identity identity{.dim = options.dim != 0 ? options.dim : kDefaultDim,
-                          .created_ms = options.now_ms(),
-                          .version = std::string(kVersion)};
+  const Identity identity{
+      .dim = options.dim, .created_ms = options.now_ms(), .version = std::string(kVersion)};
   store::StoreBatch batch;
   batch.Put(store::Table::kMeta, std::string(Identity::kKey), identity.Encode());
   CODBAND_RETURN_IF_ERROR(store.Write(batch, true));
@@ -66,6 +70,13 @@ Status CheckLimits(const EngineOptions& options) {
         fmt::format("features.max_abs: is {}, expected a number above 0, {} at most",
                     options.max_abs_feature, kLargestNumber));
   }
+  const std::size_t columns = options.columns.columns;
+  if (columns < 1 || columns > features::ColumnLimits::kMost) {
+    return Status::InvalidArgument(fmt::format("features.max_columns: is {}, expected 1 to {}",
+                                               columns, features::ColumnLimits::kMost));
+  }
+  const auto rules = features::CrossingRules::Parse(options.crossings);
+  if (!rules.ok()) return Status::InvalidArgument("features." + rules.status().message());
   return {};
 }
 
@@ -76,6 +87,41 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   if (!learner.ok()) return learner.status();
   learner_ = std::move(learner).value();
 
+  CODBAND_RETURN_IF_ERROR(LoadItems());
+  std::unique_ptr<ColumnClerk> clerk;
+  if (dim_ == 0) {
+    clerk = std::make_unique<ColumnClerk>(
+        learner_->Read([](const Learned& learned) { return learned.columns.space(); }),
+        rules_.limits, rules_.crossings);
+  }
+  auto committer = Committer::Open(
+      *store_, catalogue_, options_, learner_->applied_sequence(),
+      {.learn =
+           [this](std::vector<Learner::Entry> entries) { learner_->Submit(std::move(entries)); },
+       .finished = std::move(on_finished),
+       .rejection = [this](std::uint64_t event) -> std::optional<Status> {
+         const auto entry = learner_->quarantine().FindEvent(event);
+         return entry ? std::optional(QuarantineStatus(*entry)) : std::nullopt;
+       }},
+      std::move(clerk));
+  if (!committer.ok()) return committer.status();
+  committer_ = std::move(committer).value();
+  if (options_.read_only) return {};
+  eraser_ = std::make_unique<Eraser>(*store_, options_.erase_delay_ms, [this](auto ids, auto done) {
+    committer_->Submit(
+        Committer::EraseCommand{.event_ids = std::move(ids), .done = std::move(done)});
+  });
+  CODBAND_RETURN_IF_ERROR(eraser_->Load());
+  learner_->set_on_erased([this](const std::vector<UserId>& users) { eraser_->Add(users); });
+  learner_->Start();
+  committer_->Start();
+  eraser_->Start();
+  // The first checkpoint records the policy, before there is a decision of it.
+  if (!learner_->has_checkpoint()) CODBAND_RETURN_IF_ERROR(learner_->Checkpoint());
+  return PutUnplaced();
+}
+
+Status LocalEngine::LoadItems() {
   std::vector<std::shared_ptr<const Item>> items;
   Status damaged;
   std::vector<store::Store::Lost> lost;  // the store tells of it; the other items are served
@@ -95,31 +141,31 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
       },
       lost));
   CODBAND_RETURN_IF_ERROR(damaged);
-  catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items); });
+  std::vector<features::Cells> cells;
+  if (dim_ == 0) {
+    learner_->Read([&](const Learned& learned) {
+      for (const auto& item : items) {
+        std::vector<features::NamedFeature> unknown;
+        features::Resolve(learned.columns.space(), rules_.limits, features::Side::kItem,
+                          AllNamed(item->features, item->named), cells.emplace_back(), &unknown);
+        features::Compact(cells.back());
+        if (!unknown.empty()) unplaced_.push_back(item);
+      }
+    });
+  }
+  catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items, cells); });
+  return {};
+}
 
-  auto committer = Committer::Open(
-      *store_, catalogue_, options_, learner_->applied_sequence(),
-      {.learn =
-           [this](std::vector<Learner::Entry> entries) { learner_->Submit(std::move(entries)); },
-       .finished = std::move(on_finished),
-       .rejection = [this](std::uint64_t event) -> std::optional<Status> {
-         const auto entry = learner_->quarantine().FindEvent(event);
-         return entry ? std::optional(QuarantineStatus(*entry)) : std::nullopt;
-       }});
-  if (!committer.ok()) return committer.status();
-  committer_ = std::move(committer).value();
-  if (options_.read_only) return {};
-  eraser_ = std::make_unique<Eraser>(*store_, options_.erase_delay_ms, [this](auto ids, auto done) {
-    committer_->Submit(
-        Committer::EraseCommand{.event_ids = std::move(ids), .done = std::move(done)});
-  });
-  CODBAND_RETURN_IF_ERROR(eraser_->Load());
-  learner_->set_on_erased([this](const std::vector<UserId>& users) { eraser_->Add(users); });
-  learner_->Start();
-  committer_->Start();
-  eraser_->Start();
-  // The first checkpoint records the policy, before there is a decision of it.
-  return learner_->has_checkpoint() ? Status() : learner_->Checkpoint();
+// Names of items have no column after a repair that dropped what was learned, and where there was
+// no room for them before and now there is.
+Status LocalEngine::PutUnplaced() {
+  if (unplaced_.empty()) return {};
+  std::promise<Status> put;
+  committer_->Submit(
+      Committer::PutItemsCommand{.items = std::exchange(unplaced_, {}),
+                                 .done = [&put](const Status& status) { put.set_value(status); }});
+  return put.get_future().get();
 }
 
 void LocalEngine::Reward(std::string event_id, double value, Done<Result<RewardReply>> done) {
@@ -144,8 +190,12 @@ void LocalEngine::Activate(std::string event_id, Done<Status> done) {
 void LocalEngine::PutItems(std::vector<Item> items, Done<Status> done) {
   std::vector<std::shared_ptr<const Item>> shared;
   shared.reserve(items.size());
+  std::size_t length =
+      learner_->Read([](const Learned& learned) { return PlainLength(learned.columns.space()); });
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (const Status status = CheckItem(items[i], dim_, options_.max_abs_feature); !status.ok()) {
+    Status status = CheckItem(items[i], dim_, options_.max_abs_feature);
+    if (status.ok()) status = CheckPlainLength("features", items[i].features.size(), length);
+    if (!status.ok()) {
       return done(items.size() == 1
                       ? status
                       : Status::InvalidArgument(fmt::format("items[{}].{}", i, status.message())));
@@ -158,6 +208,17 @@ void LocalEngine::PutItems(std::vector<Item> items, Done<Status> done) {
 
 void LocalEngine::DeleteItem(std::string id, Done<Status> done) {
   committer_->Submit(Committer::DeleteItemCommand{.id = std::move(id), .done = std::move(done)});
+}
+
+std::vector<Item> LocalEngine::ListItems(const std::string& after, std::size_t most) const {
+  return catalogue_.Read([&](const Catalogue& catalogue) {
+    std::vector<Item> items;
+    for (std::size_t i = catalogue.IndexAfter(after); i < catalogue.size() && items.size() < most;
+         ++i) {
+      items.push_back(catalogue.item(i));
+    }
+    return items;
+  });
 }
 
 Result<Item> LocalEngine::GetItem(const std::string& id) const {
@@ -217,7 +278,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(
   CODBAND_RETURN_IF_ERROR(CheckLimits(options));
   // Before anything is written.
   const auto policy =
-      MakePolicy(options.policy, {.dim = options.dim != 0 ? options.dim : kDefaultDim});
+      MakePolicy(options.policy, {.dim = options.dim != 0 ? options.dim : options.columns.all()});
   if (!policy.ok()) return policy.status();
   const auto dim = FindDimension(*store, options);
   if (!dim.ok()) return dim.status();

@@ -11,6 +11,7 @@
 #include "codband/base/log.h"
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
+#include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
 
@@ -25,7 +26,11 @@ enum class Mode {
 
 struct EngineOptions {
   std::string policy = "codband";
-  std::size_t dim = 0;  // features of an item; 0: as the data directory has it, or 32 for a new one
+  // Features of an item, names hashed into as many. 0: as the data directory has it; a new one then
+  // gives every name a column of its own, as far as `columns` allows.
+  std::size_t dim = 0;
+  features::ColumnLimits columns = {};
+  std::string crossings = "all";  // of context and items; see features/crossings.h
   std::uint64_t seed = 1;
   Mode mode = Mode::kOnline;
   double exploration_floor = 0.01;  // share of decisions that are uniform over the candidates
@@ -63,21 +68,31 @@ struct EngineOptions {
 // An action on offer: an item of the catalogue, or one described on the spot.
 struct Candidate {
   std::string id;
-  std::vector<double> features = {};               // empty: the catalogue's
-  std::vector<features::NamedFeature> named = {};  // what they were hashed from, if they were
+  std::vector<double> features = {};
+  // Where the number of features is fixed: what they were hashed from, if they were.
+  std::vector<features::NamedFeature> named = {};
+  bool given = false;  // that there are no features at all is meant so
+
+  // Whether it is described on the spot.
+  bool described() const { return given || !features.empty() || !named.empty(); }
 };
 
 struct RankRequest {
   // Made up if empty; seeds the draw. The same request with the same id gives the same decision; an
   // id that another request has used, or that has its outcome, is refused (kConflict).
   std::string event_id = {};
-  std::string user;
+  std::string user = {};                   // empty: an anonymous visitor
   std::vector<Candidate> candidates = {};  // empty: the whole catalogue
   std::vector<std::string> excluded = {};
   std::size_t top_k = 0;  // how many to return; 0: all candidates, or 100 of the catalogue
   bool defer_activation = false;
   bool explain = false;
-  std::string context = {};  // for the decision log alone
+  // Where every name has a column: what the ranking depends on beside the items.
+  std::vector<features::NamedFeature> context_features = {};
+  std::vector<features::NamedFeature> user_features = {};
+  // Both as JSON, for the decision log alone.
+  std::string context = {};
+  std::string user_context = {};
 };
 
 struct RankedItem {
@@ -168,7 +183,12 @@ struct QuarantinedEntry {
 // Counters since the start; gauges of now.
 struct EngineStats {
   std::string policy;
-  std::size_t dim = 0;
+  std::size_t dim = 0;        // of the models now
+  std::size_t columns = 0;    // of a name or a crossing; 0 where the number is fixed
+  std::size_t crossings = 0;  // of these
+  std::size_t columns_limit = 0;
+  std::size_t shared_columns = 0;
+  std::size_t sharing_names = 0;  // that have no column of their own; 1000 at most are counted
   std::uint64_t ranks = 0;
   std::uint64_t rewards_accepted = 0, rewards_duplicate = 0, rewards_late = 0, rewards_unknown = 0;
   std::uint64_t rewards_defaulted = 0;  // learned by the default after the wait
@@ -192,6 +212,20 @@ struct EngineStats {
   std::vector<std::string> damage;
 };
 
+// One column of a directory that has one for every name.
+struct ColumnReport {
+  std::string name;         // "genre=jazz × device=phone"; "shared 3"
+  std::string_view kind;    // "item", "context", "user", "crossing" or "shared"
+  std::uint64_t count = 0;  // rewarded decisions in which it was not 0
+  double min = 0, max = 0;  // in these
+  double importance = 0;    // |parameter| × root mean square of the values, over the models
+};
+struct FeatureReport {
+  std::size_t limit = 0;
+  std::vector<ColumnReport> columns = {};
+  std::vector<std::string> sharing = {};  // the first names that share columns
+};
+
 // A decision whose outcome is known, for a decision log.
 struct FinishedDecision {
   std::string event_id;
@@ -201,12 +235,14 @@ struct FinishedDecision {
   bool defaulted = false;  // no reward came
   bool learned = true;
   std::string context;
+  std::string user_context = {};
   std::string policy;
   std::size_t chosen = 0;  // index among the candidates
   struct Candidate {
     std::string id;
     double probability = 0;
-    std::vector<float> features;
+    std::vector<float> features;                     // given as numbers, or hashed from names
+    std::vector<features::NamedFeature> named = {};  // where every name has a column
   };
   std::vector<Candidate> candidates;  // as offered
 };
@@ -240,6 +276,10 @@ class Engine {
   virtual void PutItems(std::vector<Item> items, Done<Status> done) = 0;
   virtual void DeleteItem(std::string id, Done<Status> done) = 0;
   virtual Result<Item> GetItem(const std::string& id) const = 0;
+  // Items whose id comes after `after`, in the order of ids, `most` at most.
+  virtual std::vector<Item> ListItems(const std::string& after, std::size_t most) const = 0;
+  // Every column; none where the number of features is fixed.
+  virtual FeatureReport Features() = 0;
 
   // Removes all that was learned from the user, and every record of them.
   virtual void Forget(std::string user, Done<Status> done) = 0;
@@ -256,6 +296,7 @@ class Engine {
   virtual std::vector<QuarantinedEntry> Quarantined() = 0;
 
   virtual EngineStats Stats() = 0;
+  // The number of features of an item; 0: every name has a column.
   virtual std::size_t dim() const = 0;
 
   // Commits what was accepted, makes a checkpoint and stops: changes are refused from now on. If

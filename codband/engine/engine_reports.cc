@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <unordered_set>
 
 #include "codband/engine/local_engine.h"
-#include "codband/linalg/kernels.h"
 
 namespace codband::engine {
 namespace {
@@ -16,6 +16,20 @@ namespace {
 // The tags of a model are those of its best items only: over all items every group has the same.
 constexpr std::size_t kMostTagged = 100;
 constexpr std::size_t kOneTaggedOf = 4;
+
+std::string_view KindText(const features::ColumnSpace::Column& column) {
+  using Kind = features::ColumnSpace::Kind;
+  if (column.kind == Kind::kCrossing) return "crossing";
+  if (column.kind == Kind::kShared) return "shared";
+  switch (column.side) {
+    case features::Side::kItem:
+      return "item";
+    case features::Side::kContext:
+      return "context";
+    default:
+      return "user";
+  }
+}
 
 }  // namespace
 
@@ -116,8 +130,7 @@ ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
     std::vector<std::pair<double, std::size_t>> best;
     best.reserve(catalogue.size());
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
-      best.emplace_back(-linalg::Dot(catalogue.arms().arm(i), report.parameter) - model.intercept,
-                        i);
+      best.emplace_back(-catalogue.Dot(i, report.parameter) - model.intercept, i);
     }
     const std::size_t tagged =
         std::min(kMostTagged, (best.size() + kOneTaggedOf - 1) / kOneTaggedOf);
@@ -170,11 +183,43 @@ std::vector<Change> LocalEngine::RecentChanges(std::size_t most) {
   });
 }
 
+FeatureReport LocalEngine::Features() {
+  FeatureReport report;
+  if (dim_ != 0) return report;
+  report.limit = rules_.limits.columns;
+  learner_->Read([&](const Learned& learned) {
+    const features::ColumnSpace& space = learned.columns.space();
+    const std::vector<ModelDescription> models = learned.policy->DescribeModels();
+    double periods = 0;
+    for (const ModelDescription& model : models) periods += static_cast<double>(model.periods);
+    for (std::size_t i = 0; i < space.size(); ++i) {
+      const ColumnUse& use = learned.columns.uses()[i];
+      ColumnReport& column = report.columns.emplace_back();
+      column.name = space.NameOf(i);
+      column.kind = KindText(space.column(i));
+      column.count = use.count;
+      column.min = use.min;
+      column.max = use.max;
+      const double rms =
+          use.count == 0 ? 0 : std::sqrt(use.squares / static_cast<double>(use.count));
+      for (const ModelDescription& model : models) {
+        if (i >= model.theta.size() || periods == 0) continue;
+        column.importance +=
+            static_cast<double>(model.periods) / periods * std::abs(model.theta[i]) * rms;
+      }
+    }
+    for (const features::ColumnSpace::Sharer& sharer : space.sharers()) {
+      report.sharing.push_back(sharer.name);
+    }
+  });
+  return report;
+}
+
 EngineStats LocalEngine::Stats() {
   EngineStats stats;
   const Committer::Counters& counters = committer_->counters();
   stats.policy = options_.policy;
-  stats.dim = dim_;
+  stats.columns_limit = dim_ == 0 ? rules_.limits.columns : 0;
   stats.ranks = ranks_;
   stats.rewards_accepted = counters.accepted;
   stats.rewards_duplicate = counters.duplicate;
@@ -196,6 +241,12 @@ EngineStats LocalEngine::Stats() {
     stats.models = learned.policy->model_count();
     stats.users_in_memory = learned.people.size();
     stats.users = learned.users;
+    stats.dim = learned.policy->dim();
+    const features::ColumnSpace& space = learned.columns.space();
+    stats.columns = space.own();
+    stats.crossings = space.crossings();
+    stats.shared_columns = space.shared_columns();
+    stats.sharing_names = space.sharers().size();
   });
   stats.items = catalogue_.Read([](const Catalogue& catalogue) { return catalogue.size(); });
   stats.queue = committer_->queue_length();

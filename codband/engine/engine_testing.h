@@ -79,8 +79,10 @@ T Wait(const Start& start) {
 // An engine in a directory of its own, with a clock that the test sets, and calls that wait.
 class EngineBox {
  public:
-  explicit EngineBox(EngineOptions options = {}) : options_(std::move(options)) {
-    if (options_.dim == 0) options_.dim = 3;
+  // With `default_dim` 0 every name has a column, unless the options say otherwise.
+  explicit EngineBox(EngineOptions options = {}, std::size_t default_dim = 3)
+      : options_(std::move(options)) {
+    if (options_.dim == 0) options_.dim = default_dim;
     options_.sync = false;
     options_.now_ms = [this] { return now_ms_.load(); };
     options_.steady_ms = [this] { return steady_ms_.load(); };

@@ -13,9 +13,9 @@ inline constexpr std::size_t kMaxIdBytes = 256;  // of users, events, items and 
 // Something that can be recommended.
 struct Item {
   std::string id;
-  std::vector<double> features;  // d numbers
-  std::vector<features::NamedFeature>
-      named;  // what the features were hashed from; empty if given as numbers
+  std::vector<double> features;  // numbers; d of them where that is fixed
+  // Where the number of features is fixed: what they were hashed from; empty if given as numbers.
+  std::vector<features::NamedFeature> named;
   std::vector<std::string> tags;
 
   friend bool operator==(const Item&, const Item&) = default;

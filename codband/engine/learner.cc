@@ -169,6 +169,10 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
                                   LearnMemo* memo) const {
   const UserId user = HashUser(record.user);
   learned.sequence = sequence;
+  if (record.kind == LogRecord::Kind::kColumns) {
+    learned.columns.Append(record.first_column, record.additions);
+    return {};
+  }
   if (record.kind == LogRecord::Kind::kForget) {
     learned.policy->Forget(user);
     const bool known = learned.people.Erase(user);
@@ -176,8 +180,8 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     std::erase_if(learned.recent, [&](const Change& change) { return change.user == record.user; });
     return {.known = known};
   }
-  const LearnOutcome outcome = learned.policy->Learn(
-      record.decision, record.reward, {.seed = options_.seed, .event = record.event}, memo);
+  const LearnOutcome outcome = LearnFrom(learned, record, memo);
+  if (record.user.empty()) return {};
   Person& person = learned.people.FindOrMake(user);
   if (person.observations == 0) {
     person.name = record.user;
@@ -193,6 +197,15 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
   learned.recent.push_back(change);
   if (learned.recent.size() > kMostRecent) learned.recent.pop_front();
   return {.change = std::move(change)};
+}
+
+LearnOutcome Learner::LearnFrom(Learned& learned, const LogRecord& record, LearnMemo* memo) const {
+  const EventKey key{.seed = options_.seed, .event = record.event};
+  if (dim_ != 0) return learned.policy->Learn(record.decision, record.reward, key, memo);
+  learned.columns.Count(record.decision.features);
+  Decision decision = record.decision;
+  decision.features.resize(learned.policy->dim());
+  return learned.policy->Learn(decision, record.reward, key, memo);
 }
 
 void Learner::NoteChange(std::int64_t time_ms) {
@@ -249,6 +262,11 @@ Status Learner::WriteCheckpoint() {
     ByteWriter shared;
     learned.users_of_policy->SaveShared(shared);
     record.shared = shared.Take();
+    if (dim_ == 0) {
+      ByteWriter columns;
+      learned.columns.Save(columns);
+      record.columns = columns.Take();
+    }
     CheckpointRecord::Put(record.Encode(), batch);
     for (const UserId user : erased_) {
       batch.Delete(store::Table::kUsers, NumberKey(user));

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codband/engine/column_book.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/left_right.h"
 #include "codband/engine/quarantine.h"
@@ -46,6 +47,7 @@ struct Learned {
   std::unique_ptr<PagedUsers> unpaged;  // stands in for policies that cannot page their users
   PagedUsers* users_of_policy;          // the policy's, or `unpaged`
   PagedUserTable<Person> people;
+  ColumnBook columns = {};         // empty where the number of features is fixed
   std::deque<Change> recent = {};  // changes, newest last
   std::uint64_t users = 0;
   std::uint64_t changes = 0;
@@ -74,7 +76,8 @@ struct Learned {
 class Learner {
  public:
   // Loads the last checkpoint and replays the log since. Entries that are missing, damaged or that
-  // throw go into quarantine. Starts no thread yet. `store` outlives it.
+  // throw go into quarantine. Starts no thread yet. `store` outlives it. `dim` 0: as many features
+  // as there are columns.
   static Result<std::unique_ptr<Learner>> Open(store::Store& store, const EngineOptions& options,
                                                std::size_t dim);
   ~Learner();
@@ -185,6 +188,8 @@ class Learner {
   static Status Outcome(const Entry& entry, const Applied& applied, const Quarantine& quarantine);
   Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence,
                   LearnMemo* memo) const;
+  // A decision is learned; its user may be anonymous.
+  LearnOutcome LearnFrom(Learned& learned, const LogRecord& record, LearnMemo* memo) const;
 
   // learner_recovery.cc:
   static Failure Describe(std::exception_ptr error, std::uint64_t sequence, LogRecord record);

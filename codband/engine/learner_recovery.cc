@@ -31,6 +31,16 @@ QuarantinedEntry Gap(std::uint64_t first, std::uint64_t last) {
 
 Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& options,
                               const CheckpointRecord* checkpoint, std::size_t dim) {
+  ColumnBook columns;
+  if (checkpoint != nullptr && !checkpoint->columns.empty()) {
+    ByteReader in(checkpoint->columns);
+    columns.Load(in);
+    in.ExpectEnd();
+    if (!in.ok()) {
+      return Status::Corruption("the checkpoint cannot be read: " + in.status().message());
+    }
+  }
+  if (dim == 0) dim = options.columns.all();
   auto policy = options.make_policy ? options.make_policy(options.policy, dim)
                                     : MakePolicy(options.policy, {.dim = dim});
   if (!policy.ok()) return policy.status();
@@ -39,7 +49,8 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
   Learned learned{.policy = std::move(policy).value(),
                   .unpaged = std::move(unpaged),
                   .users_of_policy = paged,
-                  .people = PagedUserTable<Person>([] { return Person(); })};
+                  .people = PagedUserTable<Person>([] { return Person(); }),
+                  .columns = std::move(columns)};
   if (paged == nullptr) learned.users_of_policy = learned.unpaged.get();
   learned.users_of_policy->SetArchive(&archives.users);
   learned.people.SetArchive(&archives.people);

@@ -28,6 +28,8 @@ class LocalEngine final : public Engine {
       : store_(std::move(store)),
         options_(options),
         dim_(dim),
+        rules_{.limits = options.columns,
+               .crossings = features::CrossingRules::Parse(options.crossings).value()},
         catalogue_(Catalogue(dim), Catalogue(dim)) {}
   ~LocalEngine() override { static_cast<void>(Close()); }
 
@@ -41,6 +43,8 @@ class LocalEngine final : public Engine {
   void PutItems(std::vector<Item> items, Done<Status> done) override;
   void DeleteItem(std::string id, Done<Status> done) override;
   Result<Item> GetItem(const std::string& id) const override;
+  std::vector<Item> ListItems(const std::string& after, std::size_t most) const override;
+  FeatureReport Features() override;
   void Forget(std::string user, Done<Status> done) override;
   Result<UserReport> GetUser(const std::string& user) override;
   Status VisitUsers(const std::function<bool(const UserReport&)>& visit) override;
@@ -56,16 +60,22 @@ class LocalEngine final : public Engine {
   Status Check() override;
 
  private:
+  Status LoadItems();
+  Status PutUnplaced();
   Status CheckAll();
 
   std::string NewEventId();
-  Status MakeOffer(const RankRequest& request, const Catalogue& catalogue,
+  Status CheckRequest(const RankRequest& request) const;
+  Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, const Learned& learned,
                    RankWorkspace& workspace) const;
   void OfferCatalogue(const std::unordered_set<std::string_view>& excluded,
                       const Catalogue& catalogue, Offer& offer) const;
   Status OfferCandidates(const std::vector<Candidate>& candidates,
                          const std::unordered_set<std::string_view>& excluded,
-                         const Catalogue& catalogue, Offer& offer) const;
+                         const Catalogue& catalogue, std::size_t plain_length, Offer& offer) const;
+  // The checks of an action that the request describes. `plain_length`: see CheckPlainLength.
+  Status CheckDescribed(const Candidate& candidate, std::size_t index,
+                        std::size_t& plain_length) const;
   // The decision that the same request got before, if any; kConflict if its event is another one.
   Result<std::optional<PendingDecision>> FindEarlier(const std::string& event_id,
                                                      std::uint64_t fingerprint) const;
@@ -75,14 +85,20 @@ class LocalEngine final : public Engine {
   void MakeReply(const RankRequest& request, RankWorkspace& workspace) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
                       const Learned& learned) const;
-  PendingDecision MakePending(RankRequest& request, const Offer& offer, Ranking& ranking) const;
+  PendingDecision MakePending(RankRequest& request, const Catalogue& catalogue, const Offer& offer,
+                              Ranking& ranking) const;
+  void KeepCandidates(RankRequest& request, const Catalogue& catalogue, const Offer& offer,
+                      const Ranking& ranking, PendingDecision& pending) const;
+  UserId UserOf(const RankRequest& request) const;
   ModelReport Describe(ModelDescription model, double all_periods, std::size_t top) const;
   UserReport Describe(UserId id, const Person& person, const Learned& learned) const;
 
   std::unique_ptr<store::Store> store_;
   EngineOptions options_;
-  std::size_t dim_;
+  std::size_t dim_;  // 0: every name has a column
+  const NamedOffer::Rules rules_;
   LeftRight<Catalogue> catalogue_;
+  std::vector<std::shared_ptr<const Item>> unplaced_;  // at the start: names without a column
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<Eraser> eraser_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codband/engine/engine.h"
+#include "codband/engine/named_offer.h"
 #include "codband/policy/policy.h"
 
 namespace codband::engine {
@@ -17,8 +18,10 @@ namespace codband::engine {
 struct Offer {
   std::vector<std::string_view> ids;
   std::vector<double> gathered;  // unless the catalogue's own features can be used
-  std::vector<const std::vector<features::NamedFeature>*> named;  // nullptr: given as numbers
+  // What the features were hashed from; nullptr: given as numbers, or every name has a column.
+  std::vector<const std::vector<features::NamedFeature>*> named;
   ArmsView arms;
+  NamedOffer by_name;  // where every name has a column
   bool whole_catalogue = false;
 };
 
@@ -83,6 +86,7 @@ class RankWorkspaces {
     workspace->offer.ids.clear();
     workspace->offer.named.clear();
     workspace->offer.gathered.clear();
+    workspace->offer.by_name.Clear();
     const std::lock_guard lock(mutex_);
     kept_.push_back(std::move(workspace));
   }

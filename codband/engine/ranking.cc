@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "codband/base/random.h"
@@ -54,6 +55,19 @@ void ScaleOthers(std::uint32_t chosen, std::vector<Ranking::Arm>& arms) {
 
 }  // namespace
 
+Status LocalEngine::CheckRequest(const RankRequest& request) const {
+  if (!request.user.empty()) CODBAND_RETURN_IF_ERROR(CheckId("userId", request.user));
+  const auto check = [&](std::string_view field, const auto& named) -> Status {
+    if (named.empty() || dim_ == 0) return CheckNamed(field, named, options_.max_abs_feature);
+    return Status::InvalidArgument(fmt::format(
+        "{}: is given, but this data directory has a fixed number of features ({}), of the items "
+        "alone; expected none, or a directory that gives every name a column",
+        field, dim_));
+  };
+  CODBAND_RETURN_IF_ERROR(check("contextFeatures", request.context_features));
+  return check("userFeatures", request.user_features);
+}
+
 // The time, then 80 random bits. Ids in the order of time let the store append instead of insert.
 std::string LocalEngine::NewEventId() {
   RandomStream random({.seed = *options_.event_id_seed, .event = next_event_id_++},
@@ -62,25 +76,41 @@ std::string LocalEngine::NewEventId() {
   return fmt::format("{:012x}{:04x}{:016x}", options_.now_ms(), high, random());
 }
 
+UserId LocalEngine::UserOf(const RankRequest& request) const {
+  return request.user.empty() ? AnonymousUser(request.event_id) : HashUser(request.user);
+}
+
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
-                              RankWorkspace& workspace) const {
+                              const Learned& learned, RankWorkspace& workspace) const {
   const std::unordered_set<std::string_view> excluded(request.excluded.begin(),
                                                       request.excluded.end());
   Offer& offer = workspace.offer;
   offer.whole_catalogue = request.candidates.empty();
   workspace.most_arms = std::max(
       workspace.most_arms, offer.whole_catalogue ? catalogue.size() : request.candidates.size());
+  if (dim_ == 0) offer.by_name.Start(learned.columns.space(), rules_, request);
   if (offer.whole_catalogue) {
     OfferCatalogue(excluded, catalogue, offer);
   } else {
     CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates, workspace.slots));
-    CODBAND_RETURN_IF_ERROR(OfferCandidates(request.candidates, excluded, catalogue, offer));
+    const bool plain = dim_ == 0 && std::ranges::any_of(request.candidates, [](const auto& each) {
+                         return !each.features.empty();
+                       });
+    const std::size_t length = plain ? PlainLength(learned.columns.space()) : 0;
+    CODBAND_RETURN_IF_ERROR(
+        OfferCandidates(request.candidates, excluded, catalogue, length, offer));
   }
-  if (!offer.ids.empty()) return {};
-  return Status::InvalidArgument(
-      request.candidates.empty() && catalogue.size() == 0
-          ? "actions: none given and the catalogue is empty; give some, or PUT /v1/items/{id}"
-          : "excludedActions: excludes every action, expected at least one to be left");
+  if (offer.ids.empty()) {
+    return Status::InvalidArgument(
+        request.candidates.empty() && catalogue.size() == 0
+            ? "actions: none given and the catalogue is empty; give some, or PUT /v1/items/{id}"
+            : "excludedActions: excludes every action, expected at least one to be left");
+  }
+  if (dim_ != 0) return {};
+  const std::size_t dim = learned.policy->dim();
+  CODBAND_RETURN_IF_ERROR(offer.by_name.Fill(dim, offer.gathered));
+  offer.arms = {.features = offer.gathered, .dim = dim};
+  return {};
 }
 
 void LocalEngine::OfferCatalogue(const std::unordered_set<std::string_view>& excluded,
@@ -92,49 +122,72 @@ void LocalEngine::OfferCatalogue(const std::unordered_set<std::string_view>& exc
   if (some_left_out) offer.gathered.reserve(catalogue.size() * dim_);
   for (std::size_t i = 0; i < catalogue.size(); ++i) {
     const Item& item = catalogue.item(i);
+    if (some_left_out && excluded.contains(item.id)) continue;
+    offer.ids.push_back(item.id);
+    if (dim_ == 0) {
+      offer.by_name.AddItem(catalogue.cells(i));
+      continue;
+    }
     if (some_left_out) {
-      if (excluded.contains(item.id)) continue;
       offer.gathered.insert(offer.gathered.end(), item.features.begin(), item.features.end());
     }
-    offer.ids.push_back(item.id);
     offer.named.push_back(item.named.empty() ? nullptr : &item.named);
   }
+  if (dim_ == 0) return;
   offer.arms = some_left_out ? ArmsView{.features = offer.gathered, .dim = dim_} : catalogue.arms();
+}
+
+Status LocalEngine::CheckDescribed(const Candidate& candidate, std::size_t index,
+                                   std::size_t& plain_length) const {
+  const std::string field = fmt::format("actions[{}].features", index);
+  CODBAND_RETURN_IF_ERROR(CheckId(fmt::format("actions[{}].id", index), candidate.id));
+  if (dim_ == 0) {
+    CODBAND_RETURN_IF_ERROR(CheckNamed(field, candidate.named, options_.max_abs_feature));
+    CODBAND_RETURN_IF_ERROR(CheckPlainLength(field, candidate.features.size(), plain_length));
+  }
+  return CheckFeatures(field, candidate.features, dim_, options_.max_abs_feature);
 }
 
 Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
                                     const std::unordered_set<std::string_view>& excluded,
-                                    const Catalogue& catalogue, Offer& offer) const {
+                                    const Catalogue& catalogue, std::size_t plain_length,
+                                    Offer& offer) const {
   offer.ids.reserve(candidates.size());
   offer.named.reserve(candidates.size());
   offer.gathered.reserve(candidates.size() * dim_);
+  const auto add = [&](const std::vector<double>& numbers, const auto& named) {
+    offer.gathered.insert(offer.gathered.end(), numbers.begin(), numbers.end());
+    offer.named.push_back(named.empty() ? nullptr : &named);
+  };
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
-    const auto field = [&](std::string_view name) {
-      return fmt::format("actions[{}].{}", i, name);
-    };
-    if (candidate.id.empty()) CODBAND_RETURN_IF_ERROR(CheckId(field("id"), candidate.id));
+    if (candidate.id.empty()) {
+      CODBAND_RETURN_IF_ERROR(CheckId(fmt::format("actions[{}].id", i), candidate.id));
+    }
     if (!excluded.empty() && excluded.contains(candidate.id)) continue;
-    if (candidate.features.empty()) {
+    if (candidate.described()) {
+      CODBAND_RETURN_IF_ERROR(CheckDescribed(candidate, i, plain_length));
+      if (dim_ == 0) {
+        offer.by_name.AddDescribed(candidate);
+      } else {
+        add(candidate.features, candidate.named);
+      }
+    } else {
       const Item* item = catalogue.Find(candidate.id);
       if (item == nullptr) {
-        return Status::InvalidArgument(
-            fmt::format("{}: '{}' is not in the catalogue; give its features, or PUT /v1/items/{}",
-                        field("id"), candidate.id, candidate.id));
+        return Status::InvalidArgument(fmt::format(
+            "actions[{}].id: '{}' is not in the catalogue; give its features, or PUT /v1/items/{}",
+            i, candidate.id, candidate.id));
       }
-      offer.gathered.insert(offer.gathered.end(), item->features.begin(), item->features.end());
-      offer.named.push_back(item->named.empty() ? nullptr : &item->named);
-    } else {
-      CODBAND_RETURN_IF_ERROR(CheckId(field("id"), candidate.id));
-      CODBAND_RETURN_IF_ERROR(
-          CheckFeatures(field("features"), candidate.features, dim_, options_.max_abs_feature));
-      offer.gathered.insert(offer.gathered.end(), candidate.features.begin(),
-                            candidate.features.end());
-      offer.named.push_back(candidate.named.empty() ? nullptr : &candidate.named);
+      if (dim_ == 0) {
+        offer.by_name.AddItem(catalogue.cells(*catalogue.IndexOf(candidate.id)));
+      } else {
+        add(item->features, item->named);
+      }
     }
     offer.ids.push_back(candidate.id);
   }
-  offer.arms = {.features = offer.gathered, .dim = dim_};
+  if (dim_ != 0) offer.arms = {.features = offer.gathered, .dim = dim_};
   return {};
 }
 
@@ -172,7 +225,7 @@ Status LocalEngine::TakeEarlier(const PendingDecision& earlier, RankWorkspace& w
 
 Status LocalEngine::RankOffer(const RankRequest& request, const PendingDecision* earlier,
                               const Learned& learned, RankWorkspace& workspace) const {
-  learned.policy->Rank(HashUser(request.user), workspace.offer.arms,
+  learned.policy->Rank(UserOf(request), workspace.offer.arms,
                        {.seed = options_.seed, .event = HashEvent(request.event_id)},
                        options_.exploration_floor, workspace.ranking);
   if (earlier != nullptr) CODBAND_RETURN_IF_ERROR(TakeEarlier(*earlier, workspace));
@@ -186,7 +239,7 @@ Status LocalEngine::RankOffer(const RankRequest& request, const PendingDecision*
 
 void LocalEngine::Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                        Done<Status> done) {
-  if (const Status status = CheckId("userId", request.user); !status.ok()) return done(status);
+  if (const Status status = CheckRequest(request); !status.ok()) return done(status);
   const std::uint64_t fingerprint = request.event_id.empty() ? 0 : FingerprintOf(request);
   if (fingerprint == 0) request.event_id = NewEventId();
   if (const Status status = CheckId("eventId", request.event_id); !status.ok()) {
@@ -198,14 +251,18 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
   RankWorkspaces::Lease lease(workspaces_);
   RankWorkspace& workspace = *lease;
   PendingDecision pending;
+  std::unique_ptr<NewColumns> columns;
   try {
     const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
       lease.set_kept_arms(std::max(catalogue.size(), kKeptArms));
-      CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, workspace));
-      CODBAND_RETURN_IF_ERROR(learner_->Read(
-          [&](const Learned& learned) { return RankOffer(request, repeats, learned, workspace); }));
-      if (repeats == nullptr) pending = MakePending(request, workspace.offer, workspace.ranking);
-      return {};
+      return learner_->Read([&](const Learned& learned) -> Status {
+        CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, learned, workspace));
+        CODBAND_RETURN_IF_ERROR(RankOffer(request, repeats, learned, workspace));
+        if (repeats != nullptr) return {};
+        pending = MakePending(request, catalogue, workspace.offer, workspace.ranking);
+        if (dim_ == 0) columns = workspace.offer.by_name.Wanted(pending.decision.arm);
+        return {};
+      });
     });
     if (!status.ok()) return done(status);
   } catch (const std::exception& error) {
@@ -228,12 +285,13 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
   }
   std::string bytes = pending.Encode();
   committer_->Submit(Committer::RankCommand{.event_id = std::move(request.event_id),
-                                            .user = HashUser(request.user),
+                                            .user = pending.decision.user,
                                             .made_ms = pending.made_ms,
                                             .deadline_ms = pending.deadline_ms,
                                             .fingerprint = fingerprint,
                                             .action = std::move(pending.action),
                                             .pending = std::move(bytes),
+                                            .columns = std::move(columns),
                                             .done = std::move(done)});
 }
 
@@ -280,7 +338,13 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
   Explanation out{.contributions = {}, .intercept = ranking.intercept, .last_change_ms = {}};
   const std::uint32_t shown = options_.mode == Mode::kOnline ? ranking.decision.arm : 0;
   if (!ranking.theta.empty()) {
-    if (offer.named[shown] != nullptr) {
+    if (dim_ == 0) {
+      const std::span<const double> x = offer.arms.arm(shown);
+      const features::ColumnSpace& space = learned.columns.space();
+      for (std::size_t i = 0; i < std::min(x.size(), space.size()); ++i) {
+        if (x[i] != 0) out.contributions.push_back({space.NameOf(i), ranking.theta[i] * x[i]});
+      }
+    } else if (offer.named[shown] != nullptr) {
       for (const features::NamedFeature& feature : *offer.named[shown]) {
         const features::HashedPlace place = features::PlaceOf(feature.name, dim_);
         out.contributions.push_back(
@@ -301,15 +365,15 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
     out.group_observations = model.observations;
   }
   std::optional<Person> scratch;
-  const Person* person = learned.people.Peek(HashUser(request.user), scratch);
+  const Person* person = learned.people.Peek(UserOf(request), scratch);
   if (person != nullptr && !person->moves.empty()) {
     out.last_change_ms = person->moves.back().time_ms;
   }
   return out;
 }
 
-PendingDecision LocalEngine::MakePending(RankRequest& request, const Offer& offer,
-                                         Ranking& ranking) const {
+PendingDecision LocalEngine::MakePending(RankRequest& request, const Catalogue& catalogue,
+                                         const Offer& offer, Ranking& ranking) const {
   Decision& decision = ranking.decision;
   if (options_.mode != Mode::kOnline) {
     decision.arm = 0;
@@ -332,16 +396,38 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Offer& offe
                           .made_ms = now_ms,
                           .context = {},
                           .candidates = {}};
-  if (!options_.keep_candidates) return pending;
+  if (options_.keep_candidates) KeepCandidates(request, catalogue, offer, ranking, pending);
+  return pending;
+}
+
+void LocalEngine::KeepCandidates(RankRequest& request, const Catalogue& catalogue,
+                                 const Offer& offer, const Ranking& ranking,
+                                 PendingDecision& pending) const {
   pending.context = std::move(request.context);
+  pending.user_context = std::move(request.user_context);
+  std::unordered_map<std::string_view, const Candidate*> described;
+  for (const Candidate& candidate : request.candidates) {
+    if (dim_ == 0 && candidate.described()) described.emplace(candidate.id, &candidate);
+  }
   for (std::size_t i = 0; i < offer.ids.size(); ++i) {
-    const std::span<const double> x = offer.arms.arm(i);
     const double probability = options_.mode == Mode::kOnline ? ranking.arms[i].probability
                                : i == 0                       ? 1
                                                               : 0;
-    pending.candidates.push_back({std::string(offer.ids[i]), probability, {x.begin(), x.end()}});
+    FinishedDecision::Candidate& kept = pending.candidates.emplace_back();
+    kept.id = offer.ids[i];
+    kept.probability = probability;
+    if (dim_ != 0) {
+      const std::span<const double> x = offer.arms.arm(i);
+      kept.features.assign(x.begin(), x.end());
+    } else if (const auto found = described.find(offer.ids[i]); found != described.end()) {
+      kept.features.assign(found->second->features.begin(), found->second->features.end());
+      kept.named = found->second->named;
+    } else {
+      const Item& item = *catalogue.Find(offer.ids[i]);
+      kept.features.assign(item.features.begin(), item.features.end());
+      kept.named = item.named;
+    }
   }
-  return pending;
 }
 
 }  // namespace codband::engine

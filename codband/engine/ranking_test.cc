@@ -106,7 +106,7 @@ TEST(RankingTest, RepliesBeforeItIsDurableUnlessItRefuses) {
           std::move(request), [&](const RankReply&) { ++replies; }, std::move(done));
     });
   };
-  EXPECT_EQ(rank({.user = ""}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(rank({.user = std::string(257, 'u')}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(rank({.user = "u", .excluded = {"a", "b", "c"}}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(replies, 0);
   EXPECT_TRUE(rank({.user = "u"}).ok());
@@ -150,7 +150,8 @@ TEST(RankingTest, BadRequestsNameTheFieldAndChangeNothing) {
     const auto reply = box.Rank(std::move(request));
     return reply.ok() ? "no error" : reply.status().message();
   };
-  EXPECT_EQ(rank_error({.user = ""}), "userId: has 0 bytes, expected 1 to 256");
+  EXPECT_EQ(rank_error({.user = std::string(257, 'u')}),
+            "userId: has 257 bytes, expected 1 to 256");
   EXPECT_EQ(rank_error({.event_id = std::string(300, 'x'), .user = "u"}),
             "eventId: has 300 bytes, expected 1 to 256");
   EXPECT_EQ(rank_error({.user = "u", .candidates = {{.id = "a"}, {.id = "zz"}}}),

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -26,11 +29,69 @@ std::int64_t LoadTime(ByteReader& in, std::string_view field) {
   return static_cast<std::int64_t>(in.U64(field));
 }
 
+// The number of features has this bit if they are stored sparsely: the number of those that are not
+// 0, then the index and the value of each.
+constexpr std::uint64_t kSparse = std::uint64_t{1} << 63;
+constexpr std::size_t kSparseBytes = sizeof(std::uint32_t) + sizeof(double);
+
+void SaveFeatures(ByteWriter& out, std::span<const double> features) {
+  const auto filled = static_cast<std::size_t>(
+      std::ranges::count_if(features, [](double x) { return x != 0 || std::signbit(x); }));
+  if (sizeof(std::uint64_t) + filled * kSparseBytes >= features.size() * sizeof(double)) {
+    out.U64(features.size());
+    return out.Doubles(features);
+  }
+  out.U64(features.size() | kSparse);
+  out.U64(filled);
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    if (features[i] == 0 && !std::signbit(features[i])) continue;
+    out.U32(static_cast<std::uint32_t>(i));
+    out.Double(features[i]);
+  }
+}
+
+void LoadFeatures(ByteReader& in, std::vector<double>& features) {
+  constexpr std::string_view kField = "number of features";
+  const std::uint64_t size = in.U64(kField);
+  const bool sparse = (size & kSparse) != 0;
+  const std::uint64_t count = size & ~kSparse;
+  // Dense ones are there; of sparse ones there are no more than a policy can have.
+  if (sparse ? count > kMaxFeatures : count > in.remaining() / sizeof(double)) {
+    in.Fail(kField, fmt::format("is {}", count));
+    return;
+  }
+  features.assign(count, 0.0);
+  if (!sparse) return in.Doubles("features", features);
+  const std::size_t filled = in.Count("number of features that are not 0", kSparseBytes);
+  for (std::size_t i = 0; i < filled && in.ok(); ++i) {
+    const std::uint32_t index = in.U32("index of a feature");
+    const double value = in.Double("feature");
+    if (index >= count) return in.Fail("index of a feature", fmt::format("is {}", index));
+    features[index] = value;
+  }
+}
+
+void SaveNamed(ByteWriter& out, const std::vector<features::NamedFeature>& named) {
+  out.U64(named.size());
+  for (const features::NamedFeature& feature : named) {
+    out.String(feature.name);
+    out.Double(feature.value);
+  }
+}
+
+void LoadNamed(ByteReader& in, std::vector<features::NamedFeature>& named) {
+  const std::size_t count = in.Count("number of named features", 16);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    features::NamedFeature& feature = named.emplace_back();
+    feature.name = in.String("name of a feature");
+    feature.value = in.Double("value of a feature");
+  }
+}
+
 void SaveDecision(ByteWriter& out, const Decision& decision) {
   out.U64(decision.user);
   out.U32(decision.arm);
-  out.U64(decision.features.size());
-  out.Doubles(decision.features);
+  SaveFeatures(out, decision.features);
   out.U64(decision.model);
   out.U32(decision.period);
   for (const double value : {decision.mean, decision.width, decision.score, decision.propensity}) {
@@ -41,8 +102,7 @@ void SaveDecision(ByteWriter& out, const Decision& decision) {
 void LoadDecision(ByteReader& in, Decision& decision) {
   decision.user = in.U64("decision's user");
   decision.arm = in.U32("decision's arm");
-  decision.features.resize(in.Count("number of features", sizeof(double)));
-  in.Doubles("features", decision.features);
+  LoadFeatures(in, decision.features);
   decision.model = in.U64("decision's model");
   decision.period = in.U32("decision's period");
   decision.mean = in.Double("decision's mean");
@@ -80,11 +140,17 @@ UserId HashUser(std::string_view user) {
   return hash == 0 ? 1 : hash;  // as data directories have it since format 1
 }
 
+UserId AnonymousUser(std::string_view event_id) {
+  constexpr std::uint64_t kSeed = 0x616e6f6e;
+  const std::uint64_t hash = XXH3_64bits_withSeed(event_id.data(), event_id.size(), kSeed);
+  return hash == 0 ? 1 : hash;
+}
+
 std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }
 
 std::string Identity::Encode() const {
   ByteWriter out;
-  out.U32(kDataFormatVersion);
+  out.U32(dim == 0 ? kDataFormatVersion : 1);
   out.U64(dim);
   SaveTime(out, created_ms);
   out.String(version);
@@ -94,12 +160,12 @@ std::string Identity::Encode() const {
 Result<Identity> Identity::Decode(std::string_view bytes) {
   return DecodeWith<Identity>(bytes, [](ByteReader& in, Identity& identity) {
     const std::uint32_t format = in.U32("data format");
-    if (format != kDataFormatVersion) {
+    if (format == 0 || format > kDataFormatVersion) {
       in.Fail("data format",
-              fmt::format("is {}, this program reads {}", format, kDataFormatVersion));
+              fmt::format("is {}, this program reads 1 to {}", format, kDataFormatVersion));
     }
     identity.dim = in.U64("dimension");
-    if (identity.dim == 0 || identity.dim > kMaxFeatures) {
+    if ((identity.dim == 0) != (format == 2) || identity.dim > kMaxFeatures) {
       in.Fail("dimension", fmt::format("is {}", identity.dim));
     }
     identity.created_ms = LoadTime(in, "time of creation");
@@ -130,13 +196,27 @@ std::uint64_t FingerprintOf(const RankRequest& request) {
     hash = XXH3_64bits_withSeed(&bytes, sizeof(bytes), hash);
     hash = XXH3_64bits_withSeed(data, bytes, hash);
   };
+  const auto add_named = [&](const std::vector<features::NamedFeature>& named) {
+    for (const features::NamedFeature& feature : named) {
+      add(feature.name.data(), feature.name.size());
+      add(&feature.value, sizeof(double));
+    }
+  };
   add(request.user.data(), request.user.size());
   for (const Candidate& candidate : request.candidates) {
     add(candidate.id.data(), candidate.id.size());
     add(candidate.features.data(), candidate.features.size() * sizeof(double));
+    // Where they have been hashed the numbers say it all.
+    if (candidate.features.empty()) add_named(candidate.named);
   }
   add(nullptr, 0);
   for (const std::string& id : request.excluded) add(id.data(), id.size());
+  if (!request.context_features.empty() || !request.user_features.empty()) {
+    const std::uint64_t split = request.context_features.size();
+    add(&split, sizeof(split));
+    add_named(request.context_features);
+    add_named(request.user_features);
+  }
   return hash == 0 ? 1 : hash;
 }
 
@@ -160,6 +240,11 @@ std::string PendingDecision::Encode() const {
   SaveTime(out, made_ms);
   out.U64(fingerprint);
   out.String(action);
+  const bool named = std::ranges::any_of(
+      candidates, [](const FinishedDecision::Candidate& each) { return !each.named.empty(); });
+  if (!named && user_context.empty()) return out.Take();
+  out.String(user_context);
+  for (const FinishedDecision::Candidate& candidate : candidates) SaveNamed(out, candidate.named);
   return out.Take();
 }
 
@@ -171,7 +256,8 @@ std::optional<UserId> PendingDecision::WaitingUser(std::string_view bytes) {
   LoadTime(in, "time of the decision");
   in.U8("whether to learn");
   const std::string user = in.String("user");
-  return in.ok() ? std::optional<UserId>(HashUser(user)) : std::nullopt;
+  const UserId id = user.empty() ? in.U64("decision's user") : HashUser(user);
+  return in.ok() ? std::optional<UserId>(id) : std::nullopt;
 }
 
 bool PendingDecision::Waits(std::string_view bytes) {
@@ -202,6 +288,9 @@ Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
     pending.made_ms = LoadTime(in, "time by the wait clock");
     pending.fingerprint = in.U64("fingerprint");
     pending.action = in.String("chosen action");
+    if (in.remaining() == 0) return;  // there are no names
+    pending.user_context = in.String("features of the user");
+    for (FinishedDecision::Candidate& each : pending.candidates) LoadNamed(in, each.named);
   });
 }
 
@@ -240,6 +329,11 @@ std::string LogRecord::Encode() const {
   SaveTime(out, time_ms);
   out.String(user);
   if (kind == Kind::kForget) return out.Take();
+  if (kind == Kind::kColumns) {
+    out.U64(first_column);
+    features::SaveAdditions(out, additions);
+    return out.Take();
+  }
   out.U64(event);
   out.Double(reward);
   SaveDecision(out, decision);
@@ -248,10 +342,15 @@ std::string LogRecord::Encode() const {
 
 Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
   return DecodeWith<LogRecord>(bytes, [](ByteReader& in, LogRecord& record) {
-    record.kind = LoadEnum(in, "kind of log entry", Kind::kForget);
+    record.kind = LoadEnum(in, "kind of log entry", Kind::kColumns);
     record.time_ms = LoadTime(in, "time");
     record.user = in.String("user");
     if (record.kind == Kind::kForget) return;
+    if (record.kind == Kind::kColumns) {
+      record.first_column = in.U64("first new column");
+      record.additions = features::LoadAdditions(in);
+      return;
+    }
     record.event = in.U64("event");
     record.reward = in.Double("reward");
     LoadDecision(in, record.decision);
@@ -334,6 +433,7 @@ std::string CheckpointRecord::Encode() const {
     out.U64(change.to);
   }
   out.String(shared);
+  if (!columns.empty()) out.String(columns);
   return out.Take();
 }
 
@@ -352,6 +452,7 @@ Result<CheckpointRecord> CheckpointRecord::Decode(std::string_view bytes) {
       change.to = in.U64("model after");
     }
     record.shared = in.String("shared state");
+    if (in.remaining() > 0) record.columns = in.String("columns");
   });
 }
 
@@ -379,11 +480,7 @@ std::string EncodeItem(const Item& item) {
   out.String(item.id);
   out.U64(item.features.size());
   out.Doubles(item.features);
-  out.U64(item.named.size());
-  for (const features::NamedFeature& feature : item.named) {
-    out.String(feature.name);
-    out.Double(feature.value);
-  }
+  SaveNamed(out, item.named);
   out.U64(item.tags.size());
   for (const std::string& tag : item.tags) out.String(tag);
   return out.Take();
@@ -394,12 +491,7 @@ Result<Item> DecodeItem(std::string_view bytes) {
     item.id = in.String("id");
     item.features.resize(in.Count("number of features", sizeof(double)));
     in.Doubles("features", item.features);
-    const std::size_t named = in.Count("number of named features", 16);
-    for (std::size_t i = 0; i < named && in.ok(); ++i) {
-      features::NamedFeature& feature = item.named.emplace_back();
-      feature.name = in.String("name of a feature");
-      feature.value = in.Double("value of a feature");
-    }
+    LoadNamed(in, item.named);
     const std::size_t tags = in.Count("number of tags", 8);
     for (std::size_t i = 0; i < tags && in.ok(); ++i) item.tags.push_back(in.String("tag"));
   });

@@ -8,6 +8,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/engine/engine.h"
+#include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
 
@@ -17,7 +18,8 @@ namespace codband::engine {
 // Encode cannot have written; no input can crash it.
 
 // Raised whenever the meaning of any byte changes; older directories are then converted or refused.
-inline constexpr std::uint32_t kDataFormatVersion = 1;
+// Directories with a fixed number of features have format 1, those with a column for every name 2.
+inline constexpr std::uint32_t kDataFormatVersion = 2;
 
 // Big-endian, so that keys are ordered like the numbers.
 std::string NumberKey(std::uint64_t number);
@@ -26,12 +28,14 @@ Result<std::uint64_t> ReadNumberKey(std::string_view key);
 // A user's id for policies: a hash of the name, so that no table of names is needed. That any two
 // of a million users share an id has a chance of 3 in 100 million.
 UserId HashUser(std::string_view user);
+// The id of a visitor who has no name: a user of one visit.
+UserId AnonymousUser(std::string_view event_id);
 // The event number that seeds an event's draws.
 std::uint64_t HashEvent(std::string_view event_id);
 
 // Facts about a data directory that never change.
 struct Identity {
-  std::uint64_t dim = 0;
+  std::uint64_t dim = 0;  // 0: a column for every name (features/column_space.h)
   std::int64_t created_ms = 0;
   std::string version;  // of the program that made it
 
@@ -53,7 +57,7 @@ struct ClockRecord {
 };
 
 // Two requests have the same exactly if they ask for the same decision: user, actions with their
-// features, excluded actions, deferral. Never 0.
+// features, features of the context and the user, excluded actions, deferral. Never 0.
 std::uint64_t FingerprintOf(const RankRequest& request);
 
 // A decision that was made, and what became of it.
@@ -78,12 +82,13 @@ struct PendingDecision {
   std::string action = {};
   // For the decision log; empty unless there is one.
   std::string context = {};
+  std::string user_context = {};
   std::vector<FinishedDecision::Candidate> candidates = {};
 
   // Whether its outcome is open; the second form looks at an encoded one.
   bool waits() const { return state == State::kWaiting || state == State::kDeferred; }
   static bool Waits(std::string_view bytes);
-  // HashUser of the user of an encoded one that waits; nothing if it does not or is damaged.
+  // Whose an encoded one is that waits; nothing if it does not or is damaged.
   static std::optional<UserId> WaitingUser(std::string_view bytes);
   // Whose decision it is. Nothing once it has an outcome: its encoding then ends after state and
   // deadline, so that `decision.user` is the default, 0, which is a user id like any other.
@@ -109,16 +114,19 @@ struct Deadline {
   static std::string KeyAfter(std::int64_t time_ms);
 };
 
-// One entry of the write-ahead log: a reward to learn, or a user to forget.
+// One entry of the write-ahead log: a reward to learn, a user to forget, or new columns.
 struct LogRecord {
-  enum class Kind : std::uint8_t { kLearn = 0, kForget = 1 };
+  enum class Kind : std::uint8_t { kLearn = 0, kForget = 1, kColumns = 2 };
   Kind kind = Kind::kLearn;
   std::int64_t time_ms = 0;
-  std::string user;
+  std::string user = {};  // empty: an anonymous visitor, or new columns
   // kLearn:
   std::uint64_t event = 0;  // HashEvent of its id
   double reward = 0;
   Decision decision = {};
+  // kColumns: what is added to a space that has so many columns.
+  std::uint64_t first_column = 0;
+  std::vector<features::ColumnSpace::Addition> additions = {};
 
   std::string Encode() const;
   static Result<LogRecord> Decode(std::string_view bytes);
@@ -158,6 +166,7 @@ struct CheckpointRecord {
   std::uint64_t changes = 0;
   std::vector<Change> recent;  // changes, newest last
   std::string shared;          // PagedUsers::SaveShared
+  std::string columns = {};    // ColumnBook::Save; empty in directories of format 1
 
   static constexpr std::string_view kKey = "checkpoint";
   std::string Encode() const;

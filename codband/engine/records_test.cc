@@ -248,6 +248,58 @@ TEST(RecordsTest, PendingDecisionsOfEarlierVersionsAreRead) {
   EXPECT_EQ(PendingDecision::WaitingUser("junk"), std::nullopt);
 }
 
+PendingDecision ANamedPending() {
+  PendingDecision pending = APending();
+  pending.user_context = R"({"age":30})";
+  pending.candidates[1].named = {{"genre=rock", 1}, {"price", 2.5}};
+  return pending;
+}
+
+LogRecord AColumnsRecord() {
+  using Kind = features::ColumnSpace::Kind;
+  return {.kind = LogRecord::Kind::kColumns,
+          .time_ms = 5,
+          .first_column = 7,
+          .additions = {{.kind = Kind::kName, .side = features::Side::kUser, .name = "age"},
+                        {.kind = Kind::kCrossing, .item = 3, .other = 7},
+                        {.kind = Kind::kShared, .count = 64},
+                        {.kind = Kind::kSharer, .name = "tags=x"}}};
+}
+
+TEST(RecordsTest, NamesAndColumnsComeBack) {
+  const PendingDecision pending = PendingDecision::Decode(ANamedPending().Encode()).value();
+  EXPECT_EQ(pending.user_context, ANamedPending().user_context);
+  EXPECT_EQ(pending.candidates[1].named, ANamedPending().candidates[1].named);
+  EXPECT_TRUE(pending.candidates[0].named.empty());
+  const LogRecord columns = LogRecord::Decode(AColumnsRecord().Encode()).value();
+  EXPECT_EQ(columns.kind, LogRecord::Kind::kColumns);
+  EXPECT_EQ(columns.first_column, 7U);
+  EXPECT_EQ(columns.additions, AColumnsRecord().additions);
+}
+
+// Stored sparsely where that is smaller; the same bits either way.
+RC_GTEST_PROP(RecordsTest, SparseFeaturesComeBackBitForBit, (std::vector<double> dense)) {
+  LogRecord record = ALogRecord();
+  std::erase_if(dense, [](double x) { return !std::isfinite(x); });
+  if (dense.size() > 64) dense.resize(64);
+  record.decision.features.assign(1000, 0.0);
+  for (std::size_t i = 0; i < dense.size(); ++i) record.decision.features[13 * i] = dense[i];
+  record.decision.features[999] = -0.0;
+  const std::string bytes = record.Encode();
+  RC_ASSERT(bytes.size() < 1000 * sizeof(double));
+  const LogRecord back = LogRecord::Decode(bytes).value();
+  RC_ASSERT(back.decision.features == record.decision.features);
+  RC_ASSERT(std::signbit(back.decision.features[999]));
+}
+
+TEST(RecordsTest, AnonymousDecisionsHaveTheirUserAllTheSame) {
+  PendingDecision pending = APending();
+  pending.user.clear();
+  pending.decision.user = AnonymousUser("event");
+  EXPECT_EQ(PendingDecision::WaitingUser(pending.Encode()), AnonymousUser("event"));
+  EXPECT_NE(AnonymousUser("event"), HashUser("event"));
+}
+
 TEST(RecordsTest, CutRecordsAreCorruption) {
   PendingDecision rewarded = APending();
   rewarded.state = PendingDecision::State::kRewarded;
@@ -262,6 +314,7 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
       {rewarded.Encode(), pending},
       {ALogRecord().Encode(), log},
       {forget.Encode(), log},
+      {AColumnsRecord().Encode(), log},
       {Encode(APerson()), [](auto bytes) { return DecodePerson(bytes).code(); }},
       {ACheckpoint().Encode(), [&](auto bytes) { return code(CheckpointRecord::Decode(bytes)); }},
       {EncodeItem(AnItem()), [&](auto bytes) { return code(DecodeItem(bytes)); }},
@@ -288,18 +341,20 @@ TEST(RecordsTest, StrangeValuesAreCorruption) {
   bytes[0] = 4;
   EXPECT_EQ(PendingDecision::Decode(bytes).status().code(), StatusCode::kCorruption);
   bytes = ALogRecord().Encode();
-  bytes[0] = 2;
+  bytes[0] = 3;
   EXPECT_EQ(LogRecord::Decode(bytes).status().code(), StatusCode::kCorruption);
   LogRecord infinite = ALogRecord();
   infinite.reward = INFINITY;
   EXPECT_EQ(LogRecord::Decode(infinite.Encode()).status().code(), StatusCode::kCorruption);
   Identity identity = AnIdentity();
-  identity.dim = 0;
+  identity.dim = kMaxFeatures + 1;
   EXPECT_EQ(Identity::Decode(identity.Encode()).status().code(), StatusCode::kCorruption);
   bytes = AnIdentity().Encode();
-  ++bytes[0];
+  bytes[0] = 2;  // a column for every name, and yet a number of features
+  EXPECT_EQ(Identity::Decode(bytes).status().code(), StatusCode::kCorruption);
+  bytes[0] = 3;
   EXPECT_EQ(Identity::Decode(bytes).status().message(),
-            "data format is 2, this program reads 1 (before byte 4)");
+            "data format is 3, this program reads 1 to 2 (before byte 4)");
 }
 
 RC_GTEST_PROP(RecordsTest, NumberKeysAreOrderedAsNumbers, (std::uint64_t a, std::uint64_t b)) {

@@ -119,6 +119,13 @@ class Tidying {
       dim_ = Identity::Decode(bytes).value().dim;
       return {};
     }
+    if (checkpoint_ && !checkpoint_->columns.empty()) {
+      report_.drops.push_back("the facts about the directory; made anew");
+      Batches changes(store_);
+      changes.Put(Table::kMeta, Identity::kKey,
+                  Identity{.dim = 0, .created_ms = 0, .version = std::string(kVersion)}.Encode());
+      return changes.Finish();
+    }
     std::size_t dim = 0;
     CODBAND_RETURN_IF_ERROR(store_.Scan(Table::kItems, {}, {}, [&](auto, std::string_view value) {
       const auto item = DecodeItem(value);
@@ -161,7 +168,7 @@ class Tidying {
           people[ReadNumberKey(key).value()] = person.name;
           return true;
         }));
-    const auto policy = MakePolicy(checkpoint_->spec, {.dim = dim_});
+    const auto policy = MakePolicy(checkpoint_->spec, {.dim = std::max<std::size_t>(dim_, 1)});
     const bool paged = policy.ok() && policy.value()->paged_users() != nullptr;
     Batches changes(store_);
     for (const auto& [user, name] : people) {

@@ -72,8 +72,9 @@ std::optional<ColumnSpace::Place> ColumnSpace::PlaceOf(Side side, std::string_vi
                .sign = SignOf(hash)};
 }
 
-std::optional<ColumnSpace::Place> ColumnSpace::CrossingPlace(
-    std::uint32_t item, std::uint32_t other, const ColumnLimits& limits) const {
+std::optional<ColumnSpace::Place> ColumnSpace::CrossingPlace(std::uint32_t item,
+                                                             std::uint32_t other,
+                                                             const ColumnLimits& limits) const {
   if (const auto own = FindCrossing(item, other)) return Place{.column = *own};
   const bool named = columns_[item].kind == Kind::kName && columns_[other].kind == Kind::kName;
   if (!shares() || (named && HasRoomForCrossings(limits))) return std::nullopt;
@@ -97,12 +98,7 @@ std::string ColumnSpace::NameOf(std::size_t column) const {
 }
 
 bool ColumnSpace::IsPlace(std::size_t column) const {
-  const Column& each = columns_[column];
-  if (each.kind != Kind::kName || !each.name.ends_with(']')) return false;
-  const std::size_t open = each.name.rfind('[');
-  if (open == std::string::npos || open + 2 >= each.name.size()) return false;
-  return std::all_of(each.name.begin() + static_cast<std::ptrdiff_t>(open) + 1,
-                     each.name.end() - 1, [](char c) { return c >= '0' && c <= '9'; });
+  return columns_[column].kind == Kind::kName && IsPlaceName(columns_[column].name);
 }
 
 void ColumnSpace::Add(const Addition& addition) {
@@ -300,6 +296,15 @@ void Resolve(const ColumnSpace& space, const ColumnLimits& limits, Side side,
 
 std::string PlaceName(std::string_view array, std::size_t index) {
   return fmt::format("{}[{}]", array, index);
+}
+
+bool IsPlaceName(std::string_view name) {
+  const std::size_t open = name.rfind('[');
+  if (!name.ends_with(']') || open == std::string_view::npos || open + 2 >= name.size()) {
+    return false;
+  }
+  const std::string_view index = name.substr(open + 1, name.size() - open - 2);
+  return std::ranges::all_of(index, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace codband::features

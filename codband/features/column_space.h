@@ -63,11 +63,11 @@ class ColumnSpace {
   };
   struct Addition {
     Kind kind = Kind::kName;
-    Side side = Side::kItem;   // of a name or a sharer
-    std::string name = {};     // the same
-    std::uint32_t item = 0;    // of a crossing: the column of the item
-    std::uint32_t other = 0;   // and the other one
-    std::uint32_t count = 0;   // of a shared block: its columns
+    Side side = Side::kItem;  // of a name or a sharer
+    std::string name = {};    // the same
+    std::uint32_t item = 0;   // of a crossing: the column of the item
+    std::uint32_t other = 0;  // and the other one
+    std::uint32_t count = 0;  // of a shared block: its columns
 
     friend bool operator==(const Addition&, const Addition&) = default;
   };
@@ -125,9 +125,7 @@ class ColumnSpace {
                      std::vector<Addition>& added);
   // Whether a new name, or a new crossing of two names, gets a column of its own.
   bool HasRoom(const ColumnLimits& limits) const { return own() < limits.columns; }
-  bool HasRoomForCrossings(const ColumnLimits& limits) const {
-    return own() < limits.crossings();
-  }
+  bool HasRoomForCrossings(const ColumnLimits& limits) const { return own() < limits.crossings(); }
 
   // Repeats an addition. kCorruption if it cannot be one to this space; nothing has changed then.
   Status Append(const Addition& addition);
@@ -153,8 +151,8 @@ class ColumnSpace {
   void AddAndTell(Addition addition, std::vector<Addition>& added);
 
   std::vector<Column> columns_;
-  std::unordered_map<std::string, std::uint32_t> by_name_;       // by Key
-  std::unordered_map<std::uint64_t, std::uint32_t> by_pair_;     // by PairKey
+  std::unordered_map<std::string, std::uint32_t> by_name_;    // by Key
+  std::unordered_map<std::uint64_t, std::uint32_t> by_pair_;  // by PairKey
   std::vector<Sharer> sharers_;
   std::unordered_map<std::string, std::uint32_t> sharer_by_name_;  // index in sharers_
   std::size_t shared_first_ = 0;
@@ -172,5 +170,6 @@ void Resolve(const ColumnSpace& space, const ColumnLimits& limits, Side side,
 
 // "[3]" is the name of the fourth number of a plain array, "embedding[3]" of one with a name.
 std::string PlaceName(std::string_view array, std::size_t index);
+bool IsPlaceName(std::string_view name);
 
 }  // namespace codband::features

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/features/column_space.h"
+
+namespace codband::engine {
+
+// What the rewarded decisions had in one column.
+struct ColumnUse {
+  std::uint64_t count = 0;  // in which it was not 0
+  double min = 0;           // of those
+  double max = 0;
+  double sum = 0;
+  double squares = 0;
+};
+
+// The columns of a directory that has one for every name, and what was seen in each. Part of what
+// is learned: a function of the log. Const functions may run concurrently.
+class ColumnBook {
+ public:
+  const features::ColumnSpace& space() const { return space_; }
+  std::span<const ColumnUse> uses() const { return uses_; }
+
+  // The additions of a log entry to a space of `first` columns. Columns that are missing before, as
+  // their log entry was lost, get names that nobody uses. Throws std::runtime_error if the entry
+  // cannot be one of this log.
+  void Append(std::uint64_t first, std::span<const features::ColumnSpace::Addition> additions);
+  // Counts the features of a decision whose reward is learned.
+  void Count(std::span<const double> features);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  features::ColumnSpace space_;
+  std::vector<ColumnUse> uses_;
+};
+
+}  // namespace codband::engine
