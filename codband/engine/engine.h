@@ -272,6 +272,11 @@ class Engine {
   virtual void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) = 0;
   virtual void Activate(std::string event_id, Done<Status> done) = 0;
 
+  // An id for an event that its caller wants to know beforehand.
+  virtual std::string NewEventId() = 0;
+  // The ids of durable events that begin like this, in their order.
+  virtual Result<std::vector<std::string>> FindEvents(const std::string& prefix) const = 0;
+
   // All of them or none.
   virtual void PutItems(std::vector<Item> items, Done<Status> done) = 0;
   virtual void DeleteItem(std::string id, Done<Status> done) = 0;

@@ -40,6 +40,8 @@ class LocalEngine final : public Engine {
             Done<Status> done) override;
   void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) override;
   void Activate(std::string event_id, Done<Status> done) override;
+  std::string NewEventId() override;
+  Result<std::vector<std::string>> FindEvents(const std::string& prefix) const override;
   void PutItems(std::vector<Item> items, Done<Status> done) override;
   void DeleteItem(std::string id, Done<Status> done) override;
   Result<Item> GetItem(const std::string& id) const override;
@@ -64,7 +66,6 @@ class LocalEngine final : public Engine {
   Status PutUnplaced();
   Status CheckAll();
 
-  std::string NewEventId();
   Status CheckRequest(const RankRequest& request) const;
   Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, const Learned& learned,
                    RankWorkspace& workspace) const;

@@ -111,6 +111,10 @@ class FakeEngine final : public engine::Engine {
         event_id == "unknown" ? Status::NotFound("there is no such event") : Status();
     Later([status, done = std::move(done)] { done(status); });
   }
+  std::string NewEventId() override { return "made-up"; }
+  Result<std::vector<std::string>> FindEvents(const std::string&) const override {
+    return std::vector<std::string>();
+  }
   // An item "throw" makes it throw an exception.
   void PutItems(std::vector<engine::Item> items, Done<Status> done) override {
     ++calls_;
@@ -140,6 +144,25 @@ class FakeEngine final : public engine::Engine {
     const auto found = items_.find(id);
     if (found == items_.end()) return Status::NotFound("there is no item '" + id + "'");
     return found->second;
+  }
+  std::vector<engine::Item> ListItems(const std::string& after, std::size_t most) const override {
+    const std::lock_guard lock(mutex_);
+    std::vector<engine::Item> page;
+    for (auto item = items_.upper_bound(after); item != items_.end() && page.size() < most;
+         ++item) {
+      page.push_back(item->second);
+    }
+    return page;
+  }
+  engine::FeatureReport Features() override {
+    return {.limit = 256,
+            .columns = {{.name = "genre=jazz × device=phone",
+                         .kind = "crossing",
+                         .count = 3,
+                         .min = 1,
+                         .max = 1,
+                         .importance = 0.25}},
+            .sharing = {"tags=<b>"}};
   }
   void Forget(std::string user, Done<Status> done) override {
     ++calls_;

@@ -84,6 +84,7 @@ engine::Item MakeArtist(std::size_t number, std::size_t dim, RandomStream& rando
   item.named.push_back({"energy", static_cast<double>(random.Below(101)) / 100});
   item.tags.emplace_back(mood);
   item.tags.emplace_back(decade);
+  if (dim == 0) return item;  // every name has a column
   item.features.resize(dim);
   features::HashFeatures(item.named, item.features);
   return item;

@@ -8,7 +8,9 @@
 #include <exception>
 #include <memory>
 
+#include "codband/base/bytes.h"
 #include "codband/base/text.h"
+#include "codband/engine/column_book.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/records.h"
 #include "codband/engine/repair.h"
@@ -55,8 +57,10 @@ Result<std::string> LookAtIdentity(const store::Store& store) {
   CODBAND_RETURN_IF_ERROR(store.Get(store::Table::kMeta, engine::Identity::kKey, bytes));
   const auto identity = engine::Identity::Decode(bytes);
   if (!identity.ok()) return identity.status();
-  return fmt::format("format {}, {} features, created {} by codband {}", engine::kDataFormatVersion,
-                     identity.value().dim, Time(identity.value().created_ms),
+  const std::uint64_t dim = identity.value().dim;
+  const std::string features =
+      dim == 0 ? "format 2, a column for every name" : fmt::format("format 1, {} features", dim);
+  return fmt::format("{}, created {} by codband {}", features, Time(identity.value().created_ms),
                      identity.value().version);
 }
 
@@ -68,9 +72,25 @@ Result<std::string> LookAtCheckpoint(const store::Store& store, std::uint64_t& s
   if (!checkpoint.ok()) return checkpoint.status();
   sequence = checkpoint.value().sequence;
   const std::string& spec = checkpoint.value().spec;
-  return fmt::format("policy {}, up to log entry {}, {} users, {} changes detected",
-                     spec.substr(0, spec.find(':')), Count(sequence),
-                     Count(checkpoint.value().users), Count(checkpoint.value().changes));
+  std::string text =
+      fmt::format("policy {}, up to log entry {}, {} users, {} changes detected",
+                  spec.substr(0, spec.find(':')), Count(sequence), Count(checkpoint.value().users),
+                  Count(checkpoint.value().changes));
+  if (checkpoint.value().columns.empty()) return text;
+  engine::ColumnBook columns;
+  ByteReader in(checkpoint.value().columns);
+  columns.Load(in);
+  if (!in.ok()) return in.status();
+  const features::ColumnSpace& space = columns.space();
+  text += fmt::format(", {} columns ({} crossings)", Count(space.own()), Count(space.crossings()));
+  if (space.shares()) {
+    text +=
+        fmt::format("; {}{} names share {} more, as features.max_columns is used up",
+                    Count(space.sharers().size()),
+                    space.sharers().size() == features::ColumnSpace::kMostSharers ? " or more" : "",
+                    space.shared_columns());
+  }
+  return text;
 }
 
 Result<std::string> LookAtLog(const store::Store& store, std::uint64_t checkpoint) {

@@ -149,8 +149,10 @@ Status Serving::OpenEngine() {
 }
 
 Status Serving::Listen(bool any_port) {
-  const ApiOptions api{
-      .mode = config_.api.mode, .decision_log = log_.get(), .backup_root = BackupRoot(config_)};
+  const ApiOptions api{.mode = config_.api.mode,
+                       .decision_log = log_.get(),
+                       .backup_root = BackupRoot(config_),
+                       .user_from = config_.api.user_from};
   ServerOptions options = config_.server;
   options.gatekeeper = keys_.get();
   auto server = StartServer(*engine_, options, api);
@@ -175,9 +177,12 @@ Status Serving::Listen(bool any_port) {
 }
 
 std::string Serving::Greeting() const {
-  std::string text = fmt::format("codband {} listens on {}\nData in {}, policy {}, {} features{}\n",
-                                 kVersion, url_, config_.data.string(), config_.engine.policy,
-                                 engine_->dim(), keys_ == nullptr ? "" : ", key required");
+  const std::size_t dim = engine_->dim();
+  std::string text =
+      fmt::format("codband {} listens on {}\nData in {}, policy {}, {}{}\n", kVersion, url_,
+                  config_.data.string(), config_.engine.policy,
+                  dim == 0 ? "a column for every name" : fmt::format("{} features", dim),
+                  keys_ == nullptr ? "" : ", key required");
   if (demo_ == nullptr) return text;
   const std::string& user = demo_->world().user(0);
   fmt::format_to(std::back_inserter(text),

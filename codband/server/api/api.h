@@ -21,6 +21,7 @@ struct ApiOptions {
   std::string mode = {};                      // of the engine, shown on the page: "online"
   const DecisionLog* decision_log = nullptr;  // for the metrics; outlives the API
   std::filesystem::path backup_root = {};     // where POST /v1/backup writes; empty: nowhere
+  std::string user_from = {};  // path in the context of the user's id, where a request names none
 };
 
 // The HTTP API of an engine: JSON in, a call of the engine, JSON out. docs/http_api.md describes
@@ -59,6 +60,7 @@ class Api final : public Service {
   Awaitable<void> Activate(Call& call);
   std::unique_ptr<BodyStream> ImportItems(const Call& call,
                                           std::optional<std::uint64_t> announced_bytes);
+  Awaitable<void> ListItems(Call& call);
   Awaitable<void> PutItem(Call& call);
   Awaitable<void> GetItem(Call& call);
   Awaitable<void> DeleteItem(Call& call);
@@ -67,12 +69,21 @@ class Api final : public Service {
   Awaitable<void> ListModels(Call& call);
   Awaitable<void> GetModel(Call& call);
   Awaitable<void> ListChanges(Call& call);
+  Awaitable<void> ListFeatures(Call& call);
   Awaitable<void> Backup(Call& call);
   Awaitable<void> Live(Call& call);
   Awaitable<void> Ready(Call& call);
   Awaitable<void> Metrics(Call& call);
   Awaitable<void> OpenApi(Call& call);
   Awaitable<void> Page(Call& call);
+  // personalizer.cc:
+  Awaitable<void> PersonalizerRank(Call& call);
+  Awaitable<void> PersonalizerReward(Call& call);
+  Awaitable<void> MultiSlotRank(Call& call);
+  Awaitable<void> MultiSlotReward(Call& call);
+  Awaitable<void> MultiSlotActivate(Call& call);
+  Awaitable<Result<engine::RewardReply>> AwaitReward(Call& call, std::string event_id,
+                                                     double value);
 
   // A change of what the path's id names: 204 once it is durable.
   using EngineChange = void (engine::Engine::*)(std::string id, engine::Engine::Done<Status> done);

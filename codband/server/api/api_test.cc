@@ -58,8 +58,9 @@ TEST_F(ApiTest, CallsThatCompleteAtOnceAreAnswered) {
 }
 
 TEST_F(ApiTest, BadRequestsNeverReachTheEngine) {
-  for (const char* body : {"{", "{}", R"({"userId":"u","actions":[{"id":"a","features":[1]}]})",
-                           R"({"userId":"u","actions":[{"id":"a","features":[1,2,3,1e400]}]})"}) {
+  for (const char* body :
+       {"{", R"({"userId":""})", R"({"userId":"u","actions":[{"id":"a","features":[1]}]})",
+        R"({"userId":"u","actions":[{"id":"a","features":[1,2,3,1e400]}]})"}) {
     const TestReply reply = Request("POST", "/v1/rank", body);
     EXPECT_EQ(reply.status, 400) << body;
     EXPECT_EQ(reply.Error("code"), "BadArgument");

@@ -33,8 +33,9 @@ struct DecisionLogStats {
 // One line of DSJSON without its line break, as Vowpal Wabbit reads it with --dsjson: labels before
 // "c" (its parser applies them at the end of "c"), no spaces, `a` one-based with the chosen action
 // first and the others by decreasing probability, `p` in the same order. An action's id is its
-// _tag; its features are f0, f1, … in the namespace Features, zeros omitted; the user's id and the
-// context are shared features. JSON context is rewritten where VW cannot read it: keys that begin
+// _tag; its features are f0, f1, …, or have the names of their columns ("genre=rock"), in the
+// namespace Features, zeros omitted; the user's id, the context and the features of the user are
+// shared features. JSON context is rewritten where VW cannot read it: keys that begin
 // with an underscore, which VW takes for commands, get the prefix "x", and arrays with elements
 // other than numbers and objects become objects. Context that is not JSON becomes one text feature.
 std::string ToDsJson(const engine::FinishedDecision& decision);

@@ -101,6 +101,9 @@ std::string ToDsJson(const engine::FinishedDecision& decision) {
   }
   add(R"(],"c":{{"User":{{"id":{}}})", Dump(decision.user));
   if (!decision.context.empty()) add(R"(,"Context":{})", Context(decision.context));
+  if (!decision.user_context.empty()) {
+    add(R"(,"UserFeatures":{})", Context(decision.user_context));
+  }
   separator = "";
   line += R"(,"_multi":[)";
   for (const engine::FinishedDecision::Candidate& candidate : decision.candidates) {
@@ -109,6 +112,12 @@ std::string ToDsJson(const engine::FinishedDecision& decision) {
     for (std::size_t f = 0; f < candidate.features.size(); ++f) {
       if (candidate.features[f] == 0 || !std::isfinite(candidate.features[f])) continue;
       add(R"({}"f{}":{})", std::exchange(comma, ","), f, candidate.features[f]);
+    }
+    for (const features::NamedFeature& feature : candidate.named) {
+      if (feature.value == 0) continue;
+      const bool command = feature.name.starts_with('_');  // to VW
+      add(R"({}{}:{})", std::exchange(comma, ","), Dump((command ? "x" : "") + feature.name),
+          feature.value);
     }
     line += "}}";
   }

@@ -22,6 +22,7 @@ namespace codband::server {
 namespace {
 
 constexpr std::size_t kMaxTop = 1000;        // items and tags of a model
+constexpr std::size_t kMaxItems = 1000;      // of a page
 constexpr std::size_t kMaxChanges = 10'000;  // of a request; the engine keeps fewer
 constexpr std::size_t kPageTop = 4;
 constexpr std::size_t kPageChanges = 15;
@@ -93,7 +94,8 @@ Awaitable<void> Api::ChangeById(Call& call, EngineChange change) {
 Awaitable<void> Api::Rank(Call& call) {
   const Result<bool> explain = ExplainParameter(call.match);
   if (!explain.ok()) co_return SetApiError(call.reply, explain.status());
-  Result<engine::RankRequest> request = ParseRank(ParserOf(call), call.body, engine_.dim());
+  Result<engine::RankRequest> request =
+      ParseRank(ParserOf(call), call.body, engine_.dim(), options_.user_from);
   if (!request.ok()) co_return SetApiError(call.reply, request.status());
   request.value().explain = explain.value();
   Pending<Status> durable(call.worker);
@@ -159,6 +161,28 @@ Awaitable<void> Api::PutItem(Call& call) {
   co_await ReplyWhenDurable(durable, call.reply);
 }
 
+Awaitable<void> Api::ListItems(Call& call) {
+  constexpr std::array<std::string_view, 2> kKnown = {"after", "limit"};
+  const Result<Query> query = ParseQuery(call.match.query, kKnown);
+  if (!query.ok()) co_return SetApiError(call.reply, query.status());
+  std::string after;
+  std::size_t limit = 100;
+  for (const auto& [name, text] : query.value()) {
+    if (name == "after") {
+      after = text;
+      continue;
+    }
+    const std::optional<std::size_t> value = ParseNumber<std::size_t>(text);
+    if (!value || *value == 0 || *value > kMaxItems) {
+      co_return SetApiError(call.reply, Status::InvalidArgument(fmt::format(
+                                            "limit: is '{}', expected a whole number from 1 to {}",
+                                            text, kMaxItems)));
+    }
+    limit = *value;
+  }
+  AppendItems(call.reply.body, engine_.ListItems(after, limit), limit);
+}
+
 Awaitable<void> Api::GetItem(Call& call) {
   const Result<std::string> id = DecodeId(call.match.raw_id);
   if (!id.ok()) co_return SetApiError(call.reply, id.status());
@@ -213,6 +237,13 @@ Awaitable<void> Api::ListChanges(Call& call) {
   const Result<std::size_t> limit = CountParameter(call.match, "limit", kMaxChanges, 100);
   if (!limit.ok()) co_return SetApiError(call.reply, limit.status());
   AppendChanges(call.reply.body, engine_.RecentChanges(limit.value()));
+}
+
+Awaitable<void> Api::ListFeatures(Call& call) {
+  Pending<engine::FeatureReport> report(call.worker);
+  RunOn(reports_, report, [this] { return engine_.Features(); });
+  co_await report.Wait();
+  AppendFeatures(call.reply.body, report.Take());
 }
 
 Awaitable<void> Api::Backup(Call& call) {

@@ -138,6 +138,14 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   out.Gauge("codband_users", "Users known.", ToDouble(stats.users));
   out.Gauge("codband_users_in_memory", "Users held in memory.", ToDouble(stats.users_in_memory));
   out.Gauge("codband_items", "Items in the catalogue.", ToDouble(stats.items));
+  out.Gauge("codband_feature_columns", "Columns of a name or a crossing of their own.",
+            ToDouble(stats.columns));
+  out.Gauge("codband_feature_columns_limit",
+            "features.max_columns; 0 where the number of features is fixed.",
+            ToDouble(stats.columns_limit));
+  out.Gauge("codband_feature_names_sharing",
+            "Names that came beyond the limit and share columns, 1000 at most are counted.",
+            ToDouble(stats.sharing_names));
   out.Gauge("codband_pending_decisions", "Decisions waiting for their reward.",
             ToDouble(stats.pending));
   const std::uint64_t lag =

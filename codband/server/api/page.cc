@@ -115,6 +115,13 @@ class Page {
           EscapeXml(stats.policy), stats.dim);
     if (!facts_.mode.empty()) Write(" · mode {}", EscapeXml(facts_.mode));
     Write(" · up {}</p>\n</header>\n", Duration(facts_.now_ms - facts_.start_time_ms));
+    if (stats.shared_columns > 0) {
+      Write(
+          "<p class=\"trouble\">All {} columns are taken: what is new shares {} more, which blurs "
+          "it, {} names so far. <a href=\"/v1/features\">Which</a>; raise features.max_columns."
+          "</p>\n",
+          stats.columns_limit, stats.shared_columns, stats.sharing_names);
+    }
     if (!stats.last_error.empty()) {
       Write("<p class=\"trouble\">Not ready: {}</p>\n", EscapeXml(stats.last_error));
     }

@@ -230,6 +230,33 @@ void AppendItem(std::string& out, const engine::Item& item) {
   out += '}';
 }
 
+void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit) {
+  AppendList(out, "{\"items\":", items, [&](const engine::Item& item) { AppendItem(out, item); });
+  out += ",\"next\":";
+  if (items.size() < limit) {
+    out += "null";
+  } else {
+    AppendJsonString(out, items.back().id);
+  }
+  out += '}';
+}
+
+void AppendFeatures(std::string& out, const engine::FeatureReport& report) {
+  AppendMember(out, "{\"limit\":", std::uint64_t{report.limit});
+  AppendList(out, ",\"columns\":", report.columns, [&](const engine::ColumnReport& column) {
+    AppendMember(out, "{\"name\":", column.name);
+    AppendMember(out, ",\"kind\":", column.kind);
+    AppendMember(out, ",\"count\":", column.count);
+    AppendMember(out, ",\"min\":", column.min);
+    AppendMember(out, ",\"max\":", column.max);
+    AppendMember(out, ",\"importance\":", column.importance);
+    out += '}';
+  });
+  AppendList(out, ",\"sharing\":", report.sharing,
+             [&](const std::string& name) { AppendJsonString(out, name); });
+  out += '}';
+}
+
 void AppendUser(std::string& out, const engine::UserReport& report) {
   AppendMember(out, "{\"userId\":", report.user);
   AppendModelId(out, ",\"modelId\":", report.model);

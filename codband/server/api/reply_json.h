@@ -18,6 +18,9 @@ void AppendRankReply(std::string& out, const engine::RankReply& reply);
 void AppendRewardReply(std::string& out, std::string_view event_id,
                        const engine::RewardReply& reply);
 void AppendItem(std::string& out, const engine::Item& item);
+// A page of at most `limit`; "next" is what to ask for after it, if there may be more.
+void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit);
+void AppendFeatures(std::string& out, const engine::FeatureReport& report);
 void AppendUser(std::string& out, const engine::UserReport& report);
 void AppendModels(std::string& out, std::span<const engine::ModelReport> models);
 void AppendModel(std::string& out, const engine::ModelReport& model);  // with its parameter

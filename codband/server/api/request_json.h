@@ -18,18 +18,22 @@ namespace codband::server {
 // matter; the functions are safe from any thread with a parser of its own.
 
 using engine::kMaxIdBytes;
-inline constexpr std::size_t kMaxNameBytes = 1024;  // of a feature: its path, "=" and its word
+// Of a feature: its path, "=" and its word.
+inline constexpr std::size_t kMaxNameBytes = features::ColumnSpace::kMaxNameBytes;
 inline constexpr std::size_t kMaxJsonDepth = 64;
 
-// {"eventId"?, "userId" | "user", "actions"?, "contextFeatures"?, "excludedActions"?, "topK"?,
-// "deferActivation"?}. Features given by name are hashed into `dim` numbers. Precondition: dim > 0.
-Result<engine::RankRequest> ParseRank(JsonParser& parser, std::string_view body, std::size_t dim);
+// {"eventId"?, "userId"? | "user"?, "actions"?, "contextFeatures"?, "userFeatures"?,
+// "excludedActions"?, "topK"?, "deferActivation"?}. Features given by name are hashed into `dim`
+// numbers; if it is 0 every name has a column, of the context too. Without a userId the user is
+// found at the path `user_from` of the context, or the visitor is anonymous.
+Result<engine::RankRequest> ParseRank(JsonParser& parser, std::string_view body, std::size_t dim,
+                                      std::string_view user_from = {});
 
 // {"value": number}.
 Result<double> ParseReward(JsonParser& parser, std::string_view body);
 
 // {"id", "features", "tags"?}. If `id` (that of the path) is given, the body's may be missing and
-// must be the same otherwise. Precondition: dim > 0.
+// must be the same otherwise. `dim` as of ParseRank.
 Result<engine::Item> ParseItem(JsonParser& parser, std::string_view body, std::size_t dim,
                                std::string_view id = {});
 

@@ -225,24 +225,6 @@ std::vector<ConfigKey> LearningKeys() {
        .help = "Seed of the random draws; a draw depends on the seed and the event id only.",
        .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::seed>,
        .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::seed>},
-      {.section = "features",
-       .name = "dimension",
-       .kind = ConfigKind::kWhole,
-       .min = 0,
-       .max = kMaxFeatures,
-       .help = "Number of features of an item; named features are hashed into as many.\n"
-               "0: that of the data directory, 32 for a new one. It cannot be changed later.",
-       .get = GetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>,
-       .set = SetWhole<&ServeConfig::engine, &engine::EngineOptions::dim>},
-      {.section = "features",
-       .name = "max_abs",
-       .kind = ConfigKind::kReal,
-       .min = 1e-6,
-       .max = kLargestNumber,
-       .help = "Largest absolute value of a feature; items and actions with a larger one are\n"
-               "refused with 400.",
-       .get = GetReal<&engine::EngineOptions::max_abs_feature>,
-       .set = SetReal<&engine::EngineOptions::max_abs_feature>},
       {.section = "rewards",
        .name = "wait_seconds",
        .kind = ConfigKind::kReal,
@@ -455,8 +437,8 @@ std::string ConfigKey::AllowedText() const {
 const std::vector<ConfigKey>& ConfigKeys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
-    for (auto part : {ServerKeys(), HttpKeys(), SecurityKeys(), LearningKeys(), ResourceKeys(),
-                      DecisionLogKeys(), LogKeys()}) {
+    for (auto part : {ServerKeys(), HttpKeys(), SecurityKeys(), FeatureKeys(), LearningKeys(),
+                      ResourceKeys(), DecisionLogKeys(), LogKeys()}) {
       std::ranges::move(part, std::back_inserter(all));
     }
     return all;

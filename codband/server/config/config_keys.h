@@ -43,6 +43,7 @@ struct ConfigKey {
 
 // A part of the table, in a file of its own.
 std::vector<ConfigKey> SecurityKeys();
+std::vector<ConfigKey> FeatureKeys();
 std::vector<ConfigKey> LogKeys();
 
 // In the order in which they are printed; keys of a section are adjacent.

@@ -79,6 +79,9 @@ exploration_floor = 0.25
 seed = 99
 [features]
 dimension = 12
+max_columns = 99
+crossings = "device:genre, hour:*"
+user_from = "user.id"
 max_abs = 50
 [rewards]
 wait_seconds = 90
@@ -140,6 +143,9 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.engine.exploration_floor, 0.25);
   EXPECT_EQ(config.engine.seed, 99U);
   EXPECT_EQ(config.engine.dim, 12U);
+  EXPECT_EQ(config.engine.columns.columns, 99U);
+  EXPECT_EQ(config.engine.crossings, "device:genre, hour:*");
+  EXPECT_EQ(config.api.user_from, "user.id");
   EXPECT_EQ(config.engine.reward_wait_ms, 90'000);
   EXPECT_EQ(config.engine.default_reward, std::nullopt);
   EXPECT_EQ(config.engine.max_abs_feature, 50);

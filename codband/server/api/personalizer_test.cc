@@ -1,0 +1,237 @@
+// Requests as the published reference of Azure Personalizer has them, over HTTP, to a real engine;
+// and what else depends on names.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "codband/server/api/api.h"
+#include "codband/server/http/test_client.h"
+#include "codband/store/rocksdb_store.h"
+
+namespace codband::server {
+namespace {
+
+using nlohmann::json;
+
+class PersonalizerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = std::filesystem::path(::testing::TempDir()) /
+                 (std::string("codband_personalizer_") + test->name());
+    std::filesystem::remove_all(directory_);
+    Start();
+  }
+  void TearDown() override {
+    server_.reset();
+    engine_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  void Start() {
+    server_.reset();
+    engine_.reset();
+    auto engine = engine::Engine::Open(store::OpenRocksDbStore(directory_).value(),
+                                       {.columns = {.columns = 64}, .sync = false});
+    ASSERT_TRUE(engine.ok()) << engine.status().ToString();
+    engine_ = std::move(engine).value();
+    ServerOptions options;
+    options.port = 0;
+    auto server = StartServer(*engine_, options, {.user_from = "user.id"});
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    server_ = std::move(server).value();
+  }
+  TestReply Post(const std::string& target, const std::string& body) {
+    return TestClient(server_->port())
+        .Request("POST", target, body, "Ocp-Apim-Subscription-Key: any\r\n");
+  }
+  TestReply Get(const std::string& target) {
+    return TestClient(server_->port()).Request("GET", target, {}, {});
+  }
+
+  std::filesystem::path directory_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<Server> server_;
+};
+
+constexpr const char* kRank = R"({
+  "contextFeatures": [{"timeOfDay": "Morning"}],
+  "actions": [
+    {"id": "NewsArticle", "features": [{"type": "News"}]},
+    {"id": "SportsArticle", "features": [{"type": "Sports"}]},
+    {"id": "EntertainmentArticle", "features": [{"type": "Entertainment"}]}],
+  "excludedActions": ["SportsArticle"],
+  "eventId": "75269AD0-BFEE-4598-8196-C57383D38E10",
+  "deferActivation": false})";
+
+constexpr const char* kMultiSlot = R"({
+  "contextFeatures": [
+    {"user": {"profileType": "AnonymousUser", "latLong": "47.6,-122.1"}},
+    {"environment": {"dayOfMonth": "28", "monthOfYear": "8", "weather": "Sunny"}},
+    {"device": {"mobile": true, "windows": true}},
+    {"recentActivity": {"itemsInCart": 3}}],
+  "actions": [
+    {"id": "NewsArticle", "features": [{"type": "News"}]},
+    {"id": "SportsArticle", "features": [{"type": "Sports"}]},
+    {"id": "EntertainmentArticle", "features": [{"type": "Entertainment"}]}],
+  "slots": [
+    {"id": "Main Article", "features": [{"size": "Large", "position": "Top Middle"}],
+     "excludedActions": ["SportsArticle"], "baselineAction": "EntertainmentArticle"},
+    {"id": "Side Bar", "features": [{"size": "Small"}], "baselineAction": "NewsArticle"}],
+  "eventId": "75269AD0-BFEE-4598-8196-C57383D38E10",
+  "deferActivation": false})";
+
+TEST_F(PersonalizerTest, RankRewardAndActivateAsTheReferenceHasThem) {
+  const TestReply rank = Post("/personalizer/v1.0/rank", kRank);
+  ASSERT_EQ(rank.status, 201) << rank.body;
+  const json reply = rank.Json();
+  EXPECT_EQ(reply["eventId"], "75269AD0-BFEE-4598-8196-C57383D38E10");
+  EXPECT_EQ(reply["ranking"].size(), 2U);  // without the excluded one
+  EXPECT_EQ(reply["ranking"][0]["id"], reply["rewardActionId"]);
+  double sum = 0;
+  for (const json& each : reply["ranking"]) sum += each["probability"].get<double>();
+  EXPECT_NEAR(sum, 1, 1e-9);
+  std::set<std::string> fields;
+  for (const auto& [name, ignored] : reply.items()) fields.insert(name);
+  EXPECT_EQ(fields, (std::set<std::string>{"eventId", "ranking", "rewardActionId"}));
+
+  const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";
+  for (int i = 0; i < 2; ++i) {  // a repeated reward changes nothing
+    const TestReply reward = Post(event + "/reward", R"({"value": 1.0})");
+    EXPECT_EQ(reward.status, 204) << reward.body;
+    EXPECT_EQ(reward.body, "");
+  }
+  EXPECT_EQ(Post(event + "/activate", "").status, 204);
+  EXPECT_EQ(engine_->Stats().rewards_accepted, 1U);
+  EXPECT_EQ(Post("/personalizer/v1.0/events/none/reward", R"({"value": 1.0})").status, 404);
+}
+
+TEST_F(PersonalizerTest, FieldsThatAreNullCountAsMissing) {
+  const TestReply reply = Post("/personalizer/v1.0/rank",
+                               R"({"contextFeatures":null,"eventId":null,"excludedActions":null,
+                                   "actions":[{"id":"a","features":[]},{"id":"b","features":[]}]})");
+  EXPECT_EQ(reply.status, 201) << reply.body;
+  EXPECT_NE(reply.Json()["eventId"], "");
+  EXPECT_EQ(Post("/personalizer/v1.0/rank", "{}").Error("field"), "actions");
+  EXPECT_EQ(Post("/personalizer/v1.0/rank", R"({"actions":[]})").status, 400);
+}
+
+TEST_F(PersonalizerTest, DeferredEventsWaitForActivation) {
+  json body = json::parse(kRank);
+  body["deferActivation"] = true;
+  ASSERT_EQ(Post("/personalizer/v1.0/rank", body.dump()).status, 201);
+  const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";
+  EXPECT_EQ(Post(event + "/activate", "").status, 204);
+  EXPECT_EQ(Post(event + "/reward", R"({"value": 0.5})").status, 204);
+}
+
+TEST_F(PersonalizerTest, SlotsGetDifferentActionsAndRewardsOfTheirOwn) {
+  const TestReply rank = Post("/personalizer/v1.1/multislot/rank", kMultiSlot);
+  ASSERT_EQ(rank.status, 201) << rank.body;
+  const json reply = rank.Json();
+  ASSERT_EQ(reply["slots"].size(), 2U);
+  EXPECT_EQ(reply["slots"][0]["id"], "Main Article");
+  EXPECT_NE(reply["slots"][0]["rewardActionId"], "SportsArticle");
+  EXPECT_NE(reply["slots"][0]["rewardActionId"], reply["slots"][1]["rewardActionId"]);
+  EXPECT_EQ(reply["eventId"], "75269AD0-BFEE-4598-8196-C57383D38E10");
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/rank", kMultiSlot).Json(), reply);
+
+  const std::string event =
+      "/personalizer/v1.1/multislot/events/75269AD0-BFEE-4598-8196-C57383D38E10";
+  const TestReply first =
+      Post(event + "/reward", R"({"reward":[{"slotId":"Main Article","value":0.5}]})");
+  EXPECT_EQ(first.status, 204) << first.body;
+  EXPECT_EQ(Post(event + "/reward", R"({"reward":[{"slotId":"Main Article","value":0.5},
+                                                 {"slotId":"Side Bar","value":0.6}]})")
+                .status,
+            204);
+  EXPECT_EQ(engine_->Stats().rewards_accepted, 2U);
+  EXPECT_EQ(Post(event + "/reward", R"({"reward":[{"slotId":"None","value":1}]})").status, 404);
+  EXPECT_EQ(Post(event + "/reward", R"({"reward":[{"slotId":"Main Article"}]})").Error("field"),
+            "reward[0].value");
+  EXPECT_EQ(Post(event + "/activate", "").status, 204);
+}
+
+TEST_F(PersonalizerTest, DeferredSlotsAreActivatedTogetherAlsoAfterARestart) {
+  json body = json::parse(kMultiSlot);
+  body["deferActivation"] = true;
+  body["eventId"] = "a:b";
+  ASSERT_EQ(Post("/personalizer/v1.1/multislot/rank", body.dump()).status, 201);
+  Start();
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/events/a:b/activate", "").status, 204);
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/events/a/activate", "").status, 404);
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/events/a:b/reward",
+                 R"({"reward":[{"slotId":"Side Bar","value":1}]})")
+                .status,
+            204);
+}
+
+TEST_F(PersonalizerTest, BadSlotsAreNamed) {
+  const auto field = [&](const std::function<void(json&)>& change) {
+    json body = json::parse(kMultiSlot);
+    change(body);
+    const TestReply reply = Post("/personalizer/v1.1/multislot/rank", body.dump());
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return reply.Error("field");
+  };
+  EXPECT_EQ(field([](json& body) { body.erase("slots"); }), "slots");
+  EXPECT_EQ(field([](json& body) { body["slots"] = json::array(); }), "slots");
+  EXPECT_EQ(field([](json& body) { body["slots"][1]["id"] = "Main Article"; }), "slots[1].id");
+  EXPECT_EQ(field([](json& body) { body["slots"][1].erase("baselineAction"); }),
+            "slots[1].baselineAction");
+  EXPECT_EQ(field([](json& body) { body["slots"][1]["baselineAction"] = "x"; }),
+            "slots[1].baselineAction");
+  EXPECT_EQ(field([](json& body) { body["slots"][0]["baselineAction"] = "SportsArticle"; }),
+            "slots[0].baselineAction");
+  EXPECT_EQ(field([](json& body) { body["slots"][0]["colour"] = 1; }), "slots[0].colour");
+  EXPECT_EQ(field([](json& body) {
+              body["actions"].erase(0);
+              body["actions"].erase(0);
+            }),
+            "slots");
+  EXPECT_EQ(field([](json& body) { body["eventId"] = std::string(250, 'e'); }), "slots[0].id");
+  EXPECT_EQ(engine_->Stats().pending, 0U);
+}
+
+// The user is where the setting says; the id is no feature, so that it takes no column.
+TEST_F(PersonalizerTest, TheUserMayComeWithTheContext) {
+  json body = json::parse(kRank);
+  body["contextFeatures"] = {{{"user", {{"id", "ada"}}}}, {{"timeOfDay", "Morning"}}};
+  ASSERT_EQ(Post("/personalizer/v1.0/rank", body.dump()).status, 201);
+  const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";
+  ASSERT_EQ(Post(event + "/reward", R"({"value": 1.0})").status, 204);
+  EXPECT_EQ(Get("/v1/users/ada").Json()["observations"], 1);
+  const json features = Get("/v1/features").Json();
+  std::set<std::string> names;
+  for (const json& column : features["columns"]) names.insert(column["name"]);
+  EXPECT_TRUE(names.contains("type=News"));
+  EXPECT_TRUE(names.contains("timeOfDay=Morning"));
+  EXPECT_TRUE(names.contains("type=News × timeOfDay=Morning"));
+  for (const std::string& name : names) EXPECT_EQ(name.find("ada"), std::string::npos) << name;
+  EXPECT_EQ(features["limit"], 64);
+}
+
+TEST_F(PersonalizerTest, ItemsAreListedInPages) {
+  for (const char* id : {"b", "a", "c"}) {
+    const TestReply put =
+        TestClient(server_->port())
+            .Request("PUT", std::string("/v1/items/") + id, R"({"features":{"genre":"jazz"}})",
+                     "Content-Type: application/json\r\n");
+    ASSERT_EQ(put.status, 204) << put.body;
+  }
+  const json first = Get("/v1/items?limit=2").Json();
+  EXPECT_EQ(first["items"][0]["id"], "a");
+  EXPECT_EQ(first["items"][0]["named"][0]["name"], "genre=jazz");
+  EXPECT_EQ(first["next"], "b");
+  const json second = Get("/v1/items?limit=2&after=b").Json();
+  EXPECT_EQ(second["items"].size(), 1U);
+  EXPECT_TRUE(second["next"].is_null());
+  EXPECT_EQ(Get("/v1/items?limit=0").status, 400);
+  EXPECT_EQ(Get("/v1/items?limit=1001").Error("field"), "limit");
+}
+
+}  // namespace
+}  // namespace codband::server
