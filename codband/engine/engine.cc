@@ -289,7 +289,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(
   CODBAND_RETURN_IF_ERROR(CheckLimits(options));
   // Before anything is written.
   const auto policy =
-      MakePolicy(options.policy, {.dim = options.dim != 0 ? options.dim : options.columns.all()});
+      MakePolicy(options.policy, {.dim = options.dim != 0 ? options.dim : kFirstDim});
   if (!policy.ok()) return policy.status();
   const auto dim = FindDimension(*store, options);
   if (!dim.ok()) return dim.status();

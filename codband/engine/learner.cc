@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::size_t kMostRecent = 200;
 
+void GrowTo(Policy& policy, std::size_t dim) {
+  if (dim > policy.dim()) policy.Grow(dim);
+}
+
 }  // namespace
 
 bool Learner::StoreArchive::Read(UserId user, std::string& bytes) const {
@@ -171,6 +175,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
   learned.sequence = sequence;
   if (record.kind == LogRecord::Kind::kColumns) {
     learned.columns.Append(record.first_column, record.additions);
+    GrowTo(*learned.policy, learned.columns.space().size());
     return {};
   }
   if (record.kind == LogRecord::Kind::kForget) {
@@ -202,10 +207,10 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
 LearnOutcome Learner::LearnFrom(Learned& learned, const LogRecord& record, LearnMemo* memo) const {
   const EventKey key{.seed = options_.seed, .event = record.event};
   if (dim_ != 0) return learned.policy->Learn(record.decision, record.reward, key, memo);
+  // A log that lost the entry of these columns has the decision all the same.
+  GrowTo(*learned.policy, record.decision.features.size());
   learned.columns.Count(record.decision.features);
-  Decision decision = record.decision;
-  decision.features.resize(learned.policy->dim());
-  return learned.policy->Learn(decision, record.reward, key, memo);
+  return learned.policy->Learn(record.decision, record.reward, key, memo);
 }
 
 void Learner::NoteChange(std::int64_t time_ms) {

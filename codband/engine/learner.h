@@ -30,6 +30,10 @@ namespace codband::engine {
 
 inline constexpr std::int64_t kHourMs = 3'600'000;
 
+// The features that models begin with where every name has a column. Parameters whose default is
+// made from the number of features are made from this one.
+inline constexpr std::size_t kFirstDim = 16;
+
 // A user's record could not be read.
 class ArchiveError : public UnreadableRecord {
  public:

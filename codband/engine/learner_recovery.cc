@@ -40,7 +40,7 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
       return Status::Corruption("the checkpoint cannot be read: " + in.status().message());
     }
   }
-  if (dim == 0) dim = options.columns.all();
+  if (dim == 0) dim = kFirstDim;
   auto policy = options.make_policy ? options.make_policy(options.policy, dim)
                                     : MakePolicy(options.policy, {.dim = dim});
   if (!policy.ok()) return policy.status();

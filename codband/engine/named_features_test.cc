@@ -279,6 +279,10 @@ TEST(NamedFeaturesTest, SharingIsToldOnce) {
   EXPECT_EQ(stats.shared_columns, 8U);
   EXPECT_EQ(stats.sharing_names, 6U);
   EXPECT_EQ(box->Features().sharing.front(), "n4");
+  // With more room the items of the catalogue get their own.
+  box.options().columns.columns = 30;
+  box.Open();
+  EXPECT_EQ(box->Stats().columns, 10U);
 }
 
 TEST(NamedFeaturesTest, PlainArraysGoOnAlsoBesideNames) {

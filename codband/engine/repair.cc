@@ -14,6 +14,7 @@
 #include "codband/base/bytes.h"
 #include "codband/base/file.h"
 #include "codband/base/version.h"
+#include "codband/engine/learner.h"
 #include "codband/engine/records.h"
 #include "codband/policy/registry.h"
 #include "codband/store/rocksdb_open.h"
@@ -168,7 +169,7 @@ class Tidying {
           people[ReadNumberKey(key).value()] = person.name;
           return true;
         }));
-    const auto policy = MakePolicy(checkpoint_->spec, {.dim = std::max<std::size_t>(dim_, 1)});
+    const auto policy = MakePolicy(checkpoint_->spec, {.dim = dim_ != 0 ? dim_ : kFirstDim});
     const bool paged = policy.ok() && policy.value()->paged_users() != nullptr;
     Batches changes(store_);
     for (const auto& [user, name] : people) {
