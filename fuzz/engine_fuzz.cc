@@ -127,6 +127,7 @@ struct Request {
   std::size_t kind = 0;
   std::string user, event, item;
   std::vector<engine::Candidate> candidates = {};
+  std::vector<features::NamedFeature> context = {};
   double number = 0;
   bool defer = false;
 };
@@ -140,8 +141,12 @@ Request Read(Input& in, std::size_t dim) {
     for (std::size_t c = 1 + in.Below(3); c > 0; --c) {
       engine::Candidate candidate{.id = "i" + std::to_string(c)};
       for (std::size_t i = 0; i < dim; ++i) candidate.features.push_back(in.Number());
+      if (dim == 0) {
+        candidate.named = {{"n" + std::to_string(in.Below(12)), in.Number()}, {"p", in.Number()}};
+      }
       request.candidates.push_back(std::move(candidate));
     }
+    if (dim == 0 && in.Below(2) == 1) request.context = {{"c", in.Number()}};
     request.defer = request.kind == 3;
   } else {
     request.number = in.Number();
@@ -158,7 +163,8 @@ Answer Rank(engine::Engine& engine, const Request& request) {
          .user = request.user,
          .candidates = request.candidates,
          .defer_activation = request.defer,
-         .explain = true},
+         .explain = true,
+         .context_features = request.context},
         [&](const engine::RankReply& ranked) { reply = ranked; }, std::move(done));
   });
   answer.code = status.code();
@@ -198,8 +204,10 @@ Answer Send(engine::Engine& engine, const Request& request) {
     case 8: {
       std::vector<engine::Item> items;
       for (const engine::Candidate& candidate : request.candidates) {
-        items.push_back(
-            {.id = candidate.id, .features = candidate.features, .named = {}, .tags = {}});
+        items.push_back({.id = candidate.id,
+                         .features = candidate.features,
+                         .named = candidate.named,
+                         .tags = {}});
       }
       const Status status =
           Wait<Status>([&](auto done) { engine.PutItems(std::move(items), std::move(done)); });
@@ -227,6 +235,7 @@ Answer Learned(engine::Engine& engine) {
 
 engine::EngineOptions Options(std::size_t dim) {
   engine::EngineOptions options{.dim = dim};
+  options.columns.columns = 10;  // soon used up
   options.sync = false;
   options.reward_min = -kLargestNumber;
   options.reward_max = kLargestNumber;
@@ -242,7 +251,7 @@ engine::EngineOptions Options(std::size_t dim) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input in(data, size);
-  const std::size_t dim = 1 + in.Below(4);
+  const std::size_t dim = in.Below(5);  // 0: every name has a column
   engine::EngineOptions options = Options(dim);
   options.checkpoint_events = 1 + in.Below(8);
   options.users_in_memory = 1 + in.Below(3);

@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "codband/engine/catalogue.h"
 #include "codband/server/api/item_import.h"
+#include "codband/server/api/personalizer_json.h"
 #include "codband/server/api/request_json.h"
 
 namespace {
@@ -31,10 +33,45 @@ void ExpectNumbers(const std::vector<double>& features) {
   if (!std::ranges::all_of(features, [](double x) { return std::isfinite(x); })) std::abort();
 }
 
+void ExpectNames(const std::vector<features::NamedFeature>& named) {
+  if (named.size() > engine::kMaxNamedFeatures) std::abort();
+  for (const features::NamedFeature& feature : named) {
+    if (feature.name.empty() || feature.name.size() > server::kMaxNameBytes) std::abort();
+    if (!std::isfinite(feature.value)) std::abort();
+  }
+}
+
+// Where every name has a column.
+void RankByName(std::string_view body) {
+  const auto request = server::ParseRank(Parser(), body, 0, "user.id");
+  if (!request.ok()) return ExpectReason(request.status());
+  if (request.value().user.size() > server::kMaxIdBytes) std::abort();
+  ExpectNames(request.value().context_features);
+  ExpectNames(request.value().user_features);
+  for (const engine::Candidate& candidate : request.value().candidates) {
+    ExpectNames(candidate.named);
+    if (candidate.features.size() > engine::kMaxNamedFeatures) std::abort();
+  }
+}
+
+void Slots(std::string_view body) {
+  const auto request = server::ParseMultiSlot(Parser(), body, 0, "user.id");
+  if (!request.ok()) return ExpectReason(request.status());
+  if (request.value().slots.empty()) std::abort();
+  for (const auto& slot : request.value().slots) {
+    if (slot.id.empty() || slot.baseline.empty()) std::abort();
+  }
+}
+
+void SlotRewards(std::string_view body) {
+  const auto rewards = server::ParseSlotRewards(Parser(), body);
+  if (!rewards.ok()) return ExpectReason(rewards.status());
+  if (rewards.value().empty()) std::abort();
+}
+
 void Rank(std::string_view body) {
   const auto request = server::ParseRank(Parser(), body, kDim);
   if (!request.ok()) return ExpectReason(request.status());
-  if (request.value().user.empty()) std::abort();
   for (const engine::Candidate& candidate : request.value().candidates) {
     if (candidate.id.empty() || candidate.id.size() > server::kMaxIdBytes) std::abort();
     if (!candidate.features.empty()) ExpectNumbers(candidate.features);
@@ -81,6 +118,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0]) {
     case 'r':
       Rank(body);
+      break;
+    case 'n':
+      RankByName(body);
+      break;
+    case 's':
+      Slots(body);
+      break;
+    case 'w':
+      SlotRewards(body);
       break;
     case 'v':
       Reward(body);

@@ -220,7 +220,7 @@ TEST_F(EvaluateTest, ReadsDsJsonOfOthers) {
     for (int i = 0; i < 40; ++i) log += line(i, i % 2, base) + "\n";
     results[base] = RunJson("--log " + Write("vw.json", log) + " --policies logged,first,linucb");
     EXPECT_EQ(results[base]["log"]["events"], 40);
-    EXPECT_EQ(results[base]["log"]["dim"], 32);
+    EXPECT_EQ(results[base]["log"]["dim"], 7);  // 3 names, the context, 3 crossings
     EXPECT_EQ(results[base]["log"]["order"], "log");
     EXPECT_EQ(Estimate(results[base], "first", "snips")["value"], 1);
     EXPECT_EQ(Estimate(results[base], "logged", "mean")["value"], 0.5);

@@ -214,7 +214,8 @@ void AddEvaluateCommand(CLI::App& app, Status& status) {
   command.Option("--user-field", flags->user_field, "PATH",
                  "DSJSON: path of the user id in c (default User.id)");
   command.Option("--dim", flags->dim, "D",
-                 "DSJSON: number of features (default: as logged; 32 if hashed by name)");
+                 "DSJSON: hash names into so many features, without context (default: a column for "
+                 "every name, and crossings with the context)");
   command.Option("--action-base", flags->action_base, "auto|0|1",
                  "DSJSON: whether actions in a are numbered from 0 or 1 (default auto)");
   AddCsvFlags(command, flags->csv);

@@ -67,6 +67,13 @@ Status CheckItem(const Item& item, std::size_t dim, double max_abs_feature) {
   CODBAND_RETURN_IF_ERROR(CheckId("id", item.id));
   if (dim == 0) CODBAND_RETURN_IF_ERROR(CheckNamed("features", item.named, max_abs_feature));
   CODBAND_RETURN_IF_ERROR(CheckFeatures("features", item.features, dim, max_abs_feature));
+  double sum = 0;  // no column can get more, whatever shares it
+  for (const features::NamedFeature& feature : item.named) sum += std::abs(feature.value);
+  for (const double feature : item.features) sum += std::abs(feature);
+  if (dim == 0 && !(sum <= kLargestNumber)) {
+    return Status::InvalidArgument(
+        fmt::format("features: add up to {}, expected at most {}", sum, kLargestNumber));
+  }
   if (item.tags.size() > kMostTags) {
     return Status::InvalidArgument(
         fmt::format("tags: there are {}, expected at most {}", item.tags.size(), kMostTags));

@@ -328,9 +328,15 @@ TEST(NamedFeaturesTest, ProductsBeyondAllBoundsAreRefused) {
   RankRequest request{.user = "ann", .candidates = {{.id = "a"}}};
   request.candidates[0].named = {{"y", 1e12}};
   request.context_features = {{"z", 1e12}};
-  static_cast<void>(box.Rank(request));
   const Status status = box.Rank(request).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
+  EXPECT_EQ(box->Stats().columns, 0U);
+  // Just within: learned.
+  request.candidates[0].named = {{"y", 3e7}};
+  request.context_features = {{"z", 3e7}};
+  request.event_id = "e";
+  ASSERT_TRUE(box.Rank(request).ok());
+  ASSERT_TRUE(box.Reward("e", 1).ok());
   EXPECT_EQ(box->Stats().quarantined, 0U);
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <unordered_set>
 
-#include "codband/linalg/kernels.h"
 #include "codband/policy/policy.h"
 
 namespace codband::engine {
@@ -17,6 +17,16 @@ using features::Cells;
 using features::ColumnSpace;
 using features::NamedFeature;
 using features::Side;
+
+namespace {
+
+double SumOf(std::span<const Cell> cells) {
+  double sum = 0;
+  for (const Cell& cell : cells) sum += std::abs(cell.value);
+  return sum;
+}
+
+}  // namespace
 
 std::size_t PlainLength(const ColumnSpace& space) {
   if (space.shares()) return 0;
@@ -97,13 +107,26 @@ std::span<const Cell> NamedOffer::CellsOf(const Row& row) const {
 
 Status NamedOffer::Fill(std::size_t dim, std::vector<double>& out) const {
   out.assign(rows_.size() * dim, 0.0);
+  double around = SumOf(context_);
+  for (const NamedFeature& each : context_unknown_) around += std::abs(each.value);
+  for (const NamedFeature& each : user_unknown_) around += std::abs(each.value);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    crossed_.AddTo(std::span(out).subspan(i * dim, dim), CellsOf(rows_[i]));
+    const Row& row = rows_[i];
+    // No column can get more than this, whatever shares it, now or once all names have a column.
+    double sum = SumOf(CellsOf(row));
+    for (std::size_t u = row.unknown_begin; u < row.unknown_end; ++u) {
+      sum += std::abs(unknown_[u].value);
+    }
+    if (!(sum * (1 + around) + around <= kLargestNumber)) {
+      return Status::InvalidArgument(
+          fmt::format("contextFeatures: the sum of its features ({}) times that of an action ({}) "
+                      "is beyond {}, "
+                      "expected smaller numbers",
+                      around, sum, kLargestNumber));
+    }
+    crossed_.AddTo(std::span(out).subspan(i * dim, dim), CellsOf(row));
   }
-  if (linalg::AllWithin(out, kLargestNumber)) return {};
-  return Status::InvalidArgument(fmt::format(
-      "contextFeatures: times a feature of an action gives a number beyond ±{}, expected less",
-      kLargestNumber));
+  return {};
 }
 
 bool NamedOffer::MissesCrossings() const {

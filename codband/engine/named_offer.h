@@ -39,7 +39,8 @@ class NamedOffer {
   void AddDescribed(const Candidate& candidate);
 
   std::size_t size() const { return rows_.size(); }
-  // The rows as `dim` numbers each. kInvalidArgument if a product is too large for a policy.
+  // The rows as `dim` numbers each. kInvalidArgument if features or their products could be too
+  // large for a policy.
   Status Fill(std::size_t dim, std::vector<double>& out) const;
   // What has no column yet, if anything, with the features of the arm `chosen`.
   std::unique_ptr<NewColumns> Wanted(std::size_t chosen) const;

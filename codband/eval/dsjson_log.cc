@@ -8,29 +8,22 @@
 
 #include "codband/base/file.h"
 #include "codband/base/lines.h"
-#include "codband/base/parse.h"
 #include "codband/base/time.h"
+#include "codband/eval/log_columns.h"
 #include "codband/eval/log_reader.h"
-#include "codband/features/hashed_features.h"
 
 namespace codband::eval {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kHashedDim = 32;
-
-struct ParsedCandidate {
-  std::string name;
-  std::vector<features::NamedFeature> features;
-};
-
 struct ParsedLine {
   LoggedEvent event;
   std::string event_id;
   std::string user;
   bool timed = false;
-  std::vector<ParsedCandidate> candidates;
+  std::vector<NamedCandidate> candidates;
+  std::vector<features::NamedFeature> context = {};
   std::vector<double> probabilities;  // by candidate; empty: not all are known
   std::string file = {};
   std::size_t line = 0;
@@ -57,23 +50,31 @@ Result<double> Number(const Json& line, const char* field, std::string_view expe
   return found->get<double>();
 }
 
-// Flattens the JSON of a candidate into named features: numbers, words ("genre=rock"), flags.
-void Flatten(const Json& json, const std::string& name, std::vector<features::NamedFeature>& out) {
+// Flattens JSON into named features: numbers, words ("genre=rock"), flags. What is at the path
+// `left_out` is no feature.
+void Flatten(const Json& json, const std::string& name, std::vector<features::NamedFeature>& out,
+             std::string_view left_out = {}) {
+  if (!left_out.empty() && name == left_out) return;
   if (json.is_number()) {
     out.push_back({name, json.get<double>()});
   } else if (json.is_string()) {
     out.push_back({name + "=" + json.get<std::string>(), 1});
   } else if (json.is_boolean()) {
     if (json.get<bool>()) out.push_back({name, 1});
-  } else if (json.is_structured()) {
+  } else if (json.is_array()) {
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      const bool number = json[i].is_number();
+      Flatten(json[i], number ? features::PlaceName(name, i) : name, out, left_out);
+    }
+  } else if (json.is_object()) {
     for (const auto& [key, value] : json.items()) {
       if (key.starts_with('_')) continue;
-      Flatten(value, name.empty() ? key : name + "." + key, out);
+      Flatten(value, name.empty() ? key : name + "." + key, out, left_out);
     }
   }
 }
 
-Status ReadCandidates(const Json& line, ParsedLine& parsed) {
+Status ReadCandidates(const Json& line, const std::string& user_field, ParsedLine& parsed) {
   const auto c = line.find("c");
   if (c == line.end() || !c->is_object()) return Missing("c", "an object with _multi");
   const auto multi = c->find("_multi");
@@ -81,7 +82,7 @@ Status ReadCandidates(const Json& line, ParsedLine& parsed) {
     return Missing("c._multi", "a list of at least 1 candidate");
   }
   for (const Json& action : *multi) {
-    ParsedCandidate& candidate = parsed.candidates.emplace_back();
+    NamedCandidate& candidate = parsed.candidates.emplace_back();
     const auto tag = action.is_object() ? action.find("_tag") : action.end();
     candidate.name = action.is_object() && tag != action.end()
                          ? Text(*tag)
@@ -89,6 +90,7 @@ Status ReadCandidates(const Json& line, ParsedLine& parsed) {
     Flatten(action, "", candidate.features);
     if (candidate.features.empty()) candidate.features.push_back({"_tag=" + candidate.name, 1});
   }
+  Flatten(*c, "", parsed.context, user_field);
   return {};
 }
 
@@ -210,7 +212,7 @@ Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options
     return Status::Corruption(fmt::format("'{:.40}', expected a JSON object", text));
   }
   ParsedLine parsed;
-  CODBAND_RETURN_IF_ERROR(ReadCandidates(line, parsed));
+  CODBAND_RETURN_IF_ERROR(ReadCandidates(line, options.user_field, parsed));
   CODBAND_RETURN_IF_ERROR(ReadChoice(line, options, parsed));
   const auto cost = Number(line, "_label_cost", "a number: minus the reward");
   if (!cost.ok()) return cost.status();
@@ -226,47 +228,6 @@ Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options
   }
   parsed.user = ReadUser(line, options.user_field);
   return parsed;
-}
-
-// The number in "Features.f12".
-std::optional<std::size_t> PlainIndex(std::string_view name) {
-  constexpr std::string_view kPrefix = "Features.f";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  return ParseNumber<std::size_t>(name.substr(kPrefix.size()));
-}
-
-// How the features of a log become columns.
-struct FeatureMap {
-  bool plain = true;  // all are f0, f1, …
-  std::size_t dim = 0;
-
-  void Fill(const ParsedCandidate& candidate, std::span<double> out) const {
-    if (!plain) return features::HashFeatures(candidate.features, out);
-    for (const features::NamedFeature& feature : candidate.features) {
-      const auto index = PlainIndex(feature.name);
-      if (index) out[*index] = feature.value;
-    }
-  }
-};
-
-FeatureMap MapFeatures(const std::vector<ParsedLine>& lines, std::optional<std::size_t> dim) {
-  FeatureMap map;
-  bool any = false;
-  for (const ParsedLine& line : lines) {
-    for (const ParsedCandidate& candidate : line.candidates) {
-      // Logs omit zeros: an item whose features are all 0 looks like one without features.
-      if (candidate.features.front().name == "_tag=" + candidate.name) continue;
-      for (const features::NamedFeature& feature : candidate.features) {
-        const auto index = PlainIndex(feature.name);
-        map.plain = map.plain && index && *index < dim.value_or(kMaxFeatures);
-        if (index) map.dim = std::max(map.dim, *index + 1);
-        any = true;
-      }
-    }
-  }
-  map.plain = map.plain && any;
-  map.dim = dim.value_or(map.plain ? map.dim : kHashedDim);
-  return map;
 }
 
 // Parses the lines of a file; those that are left out are counted.
@@ -294,14 +255,13 @@ Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCoun
 }
 
 // Adds the decision to the log; kInvalidArgument says what is wrong with it.
-Status AddDecision(ParsedLine& line, const FeatureMap& map, LoggedDecisions& log) {
+Status AddDecision(ParsedLine& line, LogColumns& columns, LoggedDecisions& log) {
   std::vector<std::uint32_t> actions;
-  std::vector<double> features(line.candidates.size() * map.dim);
-  for (std::size_t i = 0; i < line.candidates.size(); ++i) {
-    actions.push_back(log.action_names.Add(line.candidates[i].name));
-    map.Fill(line.candidates[i], std::span(features).subspan(i * map.dim, map.dim));
+  for (const NamedCandidate& candidate : line.candidates) {
+    actions.push_back(log.action_names.Add(candidate.name));
   }
   line.event.user = log.users.Add(line.user);
+  const std::vector<double> features = columns.Rows(line.candidates, line.context);
   return log.Add(line.event,
                  {.actions = actions, .features = features, .probabilities = line.probabilities});
 }
@@ -316,8 +276,12 @@ Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& o
   for (const std::string& file : files.value()) {
     CODBAND_RETURN_IF_ERROR(ParseFile(file, options, counter, lines));
   }
-  const FeatureMap map = MapFeatures(lines, options.dim);
-  LoggedData read{.log = LoggedDecisions(map.dim), .summary = {}};
+  LogColumns columns(
+      [&](const LogColumns::Visit& visit) {
+        for (const ParsedLine& line : lines) visit(line.candidates, line.context);
+      },
+      options.dim);
+  LoggedData read{.log = LoggedDecisions(columns.dim()), .summary = {}};
   std::unordered_set<std::string> seen;
   std::size_t duplicates = 0;
   bool timed = true;
@@ -330,7 +294,7 @@ Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& o
           true));
       continue;
     }
-    if (const Status added = AddDecision(line, map, read.log); !added.ok()) {
+    if (const Status added = AddDecision(line, columns, read.log); !added.ok()) {
       CODBAND_RETURN_IF_ERROR(counter.Skip(line.file, line.line, added.message(), false));
       continue;
     }
@@ -341,7 +305,7 @@ Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& o
   read.summary = std::move(summary).value();
   read.summary.duplicates = duplicates;
   read.summary.timed = timed;
-  read.summary.features = fmt::format("{} {}", map.dim, map.plain ? "as logged" : "hashed by name");
+  read.summary.features = columns.Text();
   return read;
 }
 

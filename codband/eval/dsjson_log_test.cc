@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "codband/eval/log_files_testing.h"
 #include "codband/eval/log_reader.h"
 
@@ -77,6 +81,32 @@ TEST_F(DsJsonLogTest, OtherFeaturesAreHashedByName) {
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read.value().log.dim(), 8U);
   EXPECT_EQ(read.value().summary.features, "8 hashed by name");
+}
+
+// Under the context "morning" the first action is good, else the second: told apart only by the
+// crossings of context and action.
+TEST_F(DsJsonLogTest, ContextsAreCrossedWithActions) {
+  const auto read =
+      Read(With(R"("User":{"id":"ann"})", R"("User":{"id":"ann"},"Context":[{"time":"morning"}])"));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const LoggedDecisions& log = read.value().log;
+  EXPECT_EQ(read.value().summary.features, "7 by name, 3 of them crossings");
+  EXPECT_EQ(log.users.name(0), "ann");
+  // The first candidate: f0, the context, and their crossing; all with value 1.
+  const std::span<const double> first = log.arms(0).arm(0);
+  EXPECT_EQ(std::ranges::count(first, 1.0), 3);
+  EXPECT_EQ(std::ranges::count(first, 0.0), 4);
+}
+
+TEST_F(DsJsonLogTest, ListsAreReadAsTheServerReadsThem) {
+  const auto read =
+      Read(With(R"({"f0":1})", R"({"tags":["a","b"],"e":[0.5,2],"parts":[{"x":1},{"y":3}]})"));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read.value().summary.features, "8 by name");
+  const std::span<const double> first = read.value().log.arms(0).arm(0);
+  std::vector<double> values(first.begin(), first.end());
+  std::ranges::sort(values);
+  EXPECT_EQ(values, (std::vector<double>{0, 0, 0.5, 1, 1, 1, 2, 3}));
 }
 
 TEST_F(DsJsonLogTest, UserIsFoundByItsPath) {

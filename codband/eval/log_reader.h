@@ -43,7 +43,7 @@ struct LoggedData {
 
 struct DsJsonOptions {
   std::string user_field = "User.id";           // path in "c"
-  std::optional<std::size_t> dim = {};          // none: as the log has it, or 32 if they are hashed
+  std::optional<std::size_t> dim = {};          // names are hashed into as many; none: see below
   std::optional<std::size_t> action_base = {};  // `a` counts from 0 or 1; none: told by the line
 };
 
@@ -51,9 +51,10 @@ struct DsJsonOptions {
 // and their probabilities, in parallel), `_label_cost` (minus the reward), `_label_probability`,
 // `_label_Action` (from 1) or `_labelIndex` (from 0), `Timestamp`, `EventId` or `event_id`,
 // `c._multi` (the candidates). Actions are known by their _tag, else by their place. Features that
-// are all named f0, f1, … in the namespace Features are read as columns; any others are hashed by
-// name (HashFeatures); an action without features has its tag as its feature. Messages name file,
-// line, field, value and what was expected.
+// are all named f0, f1, … in the namespace Features are read as columns; of any others every name
+// is a column, and so is every name of the shared namespaces beside _multi, but the user, and every
+// crossing of the two, the most frequent first (LogColumns); an action without features has its tag
+// as its feature. Messages name file, line, field, value and what was expected.
 Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& options);
 
 // Names of columns; empty: the default, if there is such a column.

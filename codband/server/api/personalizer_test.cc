@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -57,7 +58,7 @@ class PersonalizerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-constexpr const char* kRank = R"({
+constexpr const char* kRankBody = R"({
   "contextFeatures": [{"timeOfDay": "Morning"}],
   "actions": [
     {"id": "NewsArticle", "features": [{"type": "News"}]},
@@ -67,7 +68,7 @@ constexpr const char* kRank = R"({
   "eventId": "75269AD0-BFEE-4598-8196-C57383D38E10",
   "deferActivation": false})";
 
-constexpr const char* kMultiSlot = R"({
+constexpr const char* kMultiSlotBody = R"({
   "contextFeatures": [
     {"user": {"profileType": "AnonymousUser", "latLong": "47.6,-122.1"}},
     {"environment": {"dayOfMonth": "28", "monthOfYear": "8", "weather": "Sunny"}},
@@ -85,7 +86,7 @@ constexpr const char* kMultiSlot = R"({
   "deferActivation": false})";
 
 TEST_F(PersonalizerTest, RankRewardAndActivateAsTheReferenceHasThem) {
-  const TestReply rank = Post("/personalizer/v1.0/rank", kRank);
+  const TestReply rank = Post("/personalizer/v1.0/rank", kRankBody);
   ASSERT_EQ(rank.status, 201) << rank.body;
   const json reply = rank.Json();
   EXPECT_EQ(reply["eventId"], "75269AD0-BFEE-4598-8196-C57383D38E10");
@@ -120,7 +121,7 @@ TEST_F(PersonalizerTest, FieldsThatAreNullCountAsMissing) {
 }
 
 TEST_F(PersonalizerTest, DeferredEventsWaitForActivation) {
-  json body = json::parse(kRank);
+  json body = json::parse(kRankBody);
   body["deferActivation"] = true;
   ASSERT_EQ(Post("/personalizer/v1.0/rank", body.dump()).status, 201);
   const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";
@@ -129,7 +130,7 @@ TEST_F(PersonalizerTest, DeferredEventsWaitForActivation) {
 }
 
 TEST_F(PersonalizerTest, SlotsGetDifferentActionsAndRewardsOfTheirOwn) {
-  const TestReply rank = Post("/personalizer/v1.1/multislot/rank", kMultiSlot);
+  const TestReply rank = Post("/personalizer/v1.1/multislot/rank", kMultiSlotBody);
   ASSERT_EQ(rank.status, 201) << rank.body;
   const json reply = rank.Json();
   ASSERT_EQ(reply["slots"].size(), 2U);
@@ -137,7 +138,7 @@ TEST_F(PersonalizerTest, SlotsGetDifferentActionsAndRewardsOfTheirOwn) {
   EXPECT_NE(reply["slots"][0]["rewardActionId"], "SportsArticle");
   EXPECT_NE(reply["slots"][0]["rewardActionId"], reply["slots"][1]["rewardActionId"]);
   EXPECT_EQ(reply["eventId"], "75269AD0-BFEE-4598-8196-C57383D38E10");
-  EXPECT_EQ(Post("/personalizer/v1.1/multislot/rank", kMultiSlot).Json(), reply);
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/rank", kMultiSlotBody).Json(), reply);
 
   const std::string event =
       "/personalizer/v1.1/multislot/events/75269AD0-BFEE-4598-8196-C57383D38E10";
@@ -156,7 +157,7 @@ TEST_F(PersonalizerTest, SlotsGetDifferentActionsAndRewardsOfTheirOwn) {
 }
 
 TEST_F(PersonalizerTest, DeferredSlotsAreActivatedTogetherAlsoAfterARestart) {
-  json body = json::parse(kMultiSlot);
+  json body = json::parse(kMultiSlotBody);
   body["deferActivation"] = true;
   body["eventId"] = "a:b";
   ASSERT_EQ(Post("/personalizer/v1.1/multislot/rank", body.dump()).status, 201);
@@ -171,7 +172,7 @@ TEST_F(PersonalizerTest, DeferredSlotsAreActivatedTogetherAlsoAfterARestart) {
 
 TEST_F(PersonalizerTest, BadSlotsAreNamed) {
   const auto field = [&](const std::function<void(json&)>& change) {
-    json body = json::parse(kMultiSlot);
+    json body = json::parse(kMultiSlotBody);
     change(body);
     const TestReply reply = Post("/personalizer/v1.1/multislot/rank", body.dump());
     EXPECT_EQ(reply.status, 400) << reply.body;
@@ -198,7 +199,7 @@ TEST_F(PersonalizerTest, BadSlotsAreNamed) {
 
 // The user is where the setting says; the id is no feature, so that it takes no column.
 TEST_F(PersonalizerTest, TheUserMayComeWithTheContext) {
-  json body = json::parse(kRank);
+  json body = json::parse(kRankBody);
   body["contextFeatures"] = {{{"user", {{"id", "ada"}}}}, {{"timeOfDay", "Morning"}}};
   ASSERT_EQ(Post("/personalizer/v1.0/rank", body.dump()).status, 201);
   const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";

@@ -219,7 +219,7 @@ TEST(HttpApiDocumentTest, SaysWhichRoleARouteNeeds) {
 
 TEST(HttpApiDocumentTest, MentionsNoOtherRoute) {
   const Names routes = RouteNames();
-  for (const char* name : {"http_api.md", "operations.md", "security.md"}) {
+  for (const char* name : {"features.md", "http_api.md", "operations.md", "security.md"}) {
     const std::string text = Document(name);
     for (const std::string& mentioned : Captures(text, "`(GET|POST|PUT|DELETE) (/[^`? ]*)")) {
       EXPECT_TRUE(routes.contains(mentioned)) << name << ": " << mentioned;
@@ -285,7 +285,8 @@ TEST(DocumentsTest, SettingsThatTheyNameExist) {
     settings.insert(key.FullName());
     sections += (sections.empty() ? "" : "|") + std::string(key.section);
   }
-  for (const char* name : {"http_api.md", "operations.md", "durability.md", "security.md"}) {
+  for (const char* name :
+       {"features.md", "http_api.md", "operations.md", "durability.md", "security.md"}) {
     const Names named = Captures(Document(name), "`((?:" + sections + ")\\.[a-z_]+)");
     EXPECT_FALSE(named.empty()) << name;
     for (const std::string& setting : named) {
