@@ -28,6 +28,7 @@ void ColumnBook::Append(std::uint64_t first, std::span<const ColumnSpace::Additi
 }
 
 void ColumnBook::Count(std::span<const double> features) {
+  ++decisions_;
   const std::size_t size = std::min(features.size(), uses_.size());
   for (std::size_t i = 0; i < size; ++i) {
     const double value = features[i];
@@ -42,6 +43,7 @@ void ColumnBook::Count(std::span<const double> features) {
 }
 
 void ColumnBook::Save(ByteWriter& out) const {
+  out.U64(decisions_);
   features::SaveAdditions(out, space_.Additions());
   for (const ColumnUse& use : uses_) {
     out.U64(use.count);
@@ -50,6 +52,7 @@ void ColumnBook::Save(ByteWriter& out) const {
 }
 
 void ColumnBook::Load(ByteReader& in) {
+  decisions_ = in.U64("number of decisions");
   space_ = {};
   for (const ColumnSpace::Addition& addition : features::LoadAdditions(in)) {
     if (const Status status = space_.Append(addition); !status.ok()) {

@@ -24,6 +24,7 @@ class ColumnBook {
  public:
   const features::ColumnSpace& space() const { return space_; }
   std::span<const ColumnUse> uses() const { return uses_; }
+  std::uint64_t decisions() const { return decisions_; }  // counted
 
   // The additions of a log entry to a space of `first` columns. Columns that are missing before, as
   // their log entry was lost, get names that nobody uses. Throws std::runtime_error if the entry
@@ -38,6 +39,7 @@ class ColumnBook {
  private:
   features::ColumnSpace space_;
   std::vector<ColumnUse> uses_;
+  std::uint64_t decisions_ = 0;
 };
 
 }  // namespace codband::engine

@@ -55,7 +55,16 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
   learned.users_of_policy->SetArchive(&archives.users);
   learned.people.SetArchive(&archives.people);
   if (checkpoint == nullptr) return learned;
-  CODBAND_RETURN_IF_ERROR(CheckSpecChange(checkpoint->spec, learned.policy->spec(), {.dim = dim}));
+  learned.sequence = checkpoint->sequence;
+  const Status fits = CheckSpecChange(checkpoint->spec, learned.policy->spec(), {.dim = dim});
+  if (!fits.ok() && checkpoint->columns_alone) {
+    // Any policy may start: there are columns, and nothing was learned.
+    if (learned.columns.space().size() > dim) {
+      learned.policy->Grow(learned.columns.space().size());
+    }
+    return learned;
+  }
+  CODBAND_RETURN_IF_ERROR(fits);
   ByteReader in(checkpoint->shared);
   learned.users_of_policy->LoadShared(in);
   in.ExpectEnd();
@@ -65,7 +74,6 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
   learned.recent.assign(checkpoint->recent.begin(), checkpoint->recent.end());
   learned.users = checkpoint->users;
   learned.changes = checkpoint->changes;
-  learned.sequence = checkpoint->sequence;
   return learned;
 }
 
@@ -83,6 +91,17 @@ Result<std::optional<CheckpointRecord>> Learner::ReadCheckpoint() const {
       return false;
     }));
     if (log_is_empty) return std::optional<CheckpointRecord>();
+  }
+  if (!record.value().columns.empty()) {
+    ByteReader in(record.value().columns);
+    ColumnBook columns;
+    columns.Load(in);
+    record.value().columns_alone = columns.decisions() == 0 && record.value().users == 0;
+    CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kLog, {}, {}, [&](auto, auto value) {
+      const auto entry = LogRecord::Decode(value);
+      record.value().columns_alone &= entry.ok() && entry.value().kind == LogRecord::Kind::kColumns;
+      return record.value().columns_alone;
+    }));
   }
   return std::optional<CheckpointRecord>(std::move(record).value());
 }

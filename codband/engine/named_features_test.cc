@@ -377,6 +377,41 @@ TEST(NamedFeaturesTest, AFixedNumberOfFeaturesHasNoContext) {
   EXPECT_EQ(named.TryOpen().code(), StatusCode::kInvalidArgument);
 }
 
+// However many names come, what is kept of them is bounded, and so is the log.
+TEST(NamedFeaturesTest, NamesWithoutEndTakeBoundedMemory) {
+  EngineBox box({.columns = {.columns = 20}}, kByName);
+  std::uint64_t sequence = 0;
+  for (int i = 0; i < 40; ++i) {
+    RankRequest request{.user = "ann", .candidates = {{.id = "a"}, {.id = "b", .given = true}}};
+    for (int n = 0; n < 100; ++n) {
+      request.candidates[0].named.push_back({fmt::format("name{}-{}", i, n), 1});
+    }
+    request.context_features = {{fmt::format("visit{}", i), 1}};
+    ASSERT_TRUE(box.Rank(request).ok());
+    const EngineStats stats = box->Stats();
+    EXPECT_LE(stats.dim, 28U);
+    EXPECT_LE(stats.sharing_names, 1000U);
+    if (i == 20) sequence = stats.committed_sequence;
+    if (i > 20) {
+      EXPECT_EQ(stats.committed_sequence, sequence) << i;
+    }
+  }
+}
+
+TEST(NamedFeaturesTest, AnyPolicyMayStartOnACatalogueOfWhichNothingWasLearned) {
+  EngineBox box({.columns = {.columns = 60}}, kByName);
+  ASSERT_TRUE(box.Put(Shop(40)).ok());
+  box.options().policy = "linucb";
+  box.Open();
+  EXPECT_GT(box->Stats().dim, 16U);
+  ASSERT_TRUE(box.Rank({.event_id = "e", .user = "ann"}).ok());
+  ASSERT_TRUE(box.Reward("e", 1).ok());
+  box.options().policy = "lints";
+  EXPECT_EQ(box.TryOpen().code(), StatusCode::kInvalidArgument);
+  box.options().policy = "linucb";
+  box.Open();
+}
+
 TEST(NamedFeaturesTest, ItemsAreListedInPages) {
   EngineBox box({}, kByName);
   ASSERT_TRUE(box.Put(Shop(40)).ok());

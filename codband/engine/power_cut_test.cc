@@ -12,5 +12,12 @@ TEST(PowerCutTest, NothingAcknowledgedIsLostOrDoubled) {
   fmt::print("{}\n", cuts.Summary());
 }
 
+TEST(PowerCutTest, NorIsAColumn) {
+  PowerCuts cuts(2, 4, true);
+  for (int i = 0; i < 15 && cuts.Once(); ++i) continue;
+  EXPECT_GT(cuts.refused(), 0U);
+  fmt::print("{}\n", cuts.Summary());
+}
+
 }  // namespace
 }  // namespace codband::engine

@@ -155,6 +155,7 @@ struct CutWorld {
   std::atomic<bool> stop = false;  // the clients end
   std::atomic<std::uint64_t> acknowledged = 0;
   std::atomic<std::int64_t> now_ms = 1'000'000;
+  bool by_name = false;  // every name has a column, and there are new ones all the time
 };
 
 // Sends one request after another, most of them for users of its own, and remembers what was
@@ -211,9 +212,13 @@ class CutClient {
     const std::string user =
         what < 6 ? "everyone" : fmt::format("{}-user{}", name_, random.Below(3));
     const std::string event = fmt::format("{}-{}", name_, next_event_++);
+    RankRequest request{.event_id = event, .user = user};
+    if (world_.by_name) {
+      request.context_features = {{fmt::format("{}-{}", name_, next_event_ / 5), 1}};
+    }
     const Status ranked = Wait<Status>([&](auto done) {
       engine.Rank(
-          {.event_id = event, .user = user}, [](const RankReply&) {}, std::move(done));
+          std::move(request), [](const RankReply&) {}, std::move(done));
     });
     if (!Note(ranked.ok(), counts_.ranks)) return false;
     if (what == 2) return true;  // no reward comes
@@ -250,7 +255,8 @@ class CutClient {
 
   bool PutItem(Engine& engine) {
     const double version = static_cast<double>(++item_sent_);
-    const Item item{.id = ItemId(), .features = {version, 1, 0.5}, .named = {}, .tags = {name_}};
+    Item item{.id = ItemId(), .features = {version, 1, 0.5}, .named = {}, .tags = {name_}};
+    if (world_.by_name) item.named = {{fmt::format("{}-{}", name_, item_sent_), 1}};
     const Status status =
         Wait<Status>([&](auto done) { engine.PutItems({item}, std::move(done)); });
     if (!Note(status.ok(), counts_.items)) return false;

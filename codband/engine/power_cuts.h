@@ -12,12 +12,14 @@ namespace codband::engine {
 //   - what was learned equals, bit for bit, what an undisturbed twin learned from the same log.
 class PowerCuts {
  public:
-  PowerCuts(std::uint64_t seed, int clients)
+  PowerCuts(std::uint64_t seed, int clients, bool by_name = false)
       : random_({.seed = seed, .event = 0}, 3),
         box_(std::make_unique<DiskBox>(std::make_shared<store::FaultFileSystem>(seed))),
         twin_(std::make_shared<store::FaultFileSystem>(seed)) {
     for (int i = 0; i < clients; ++i) clients_.emplace_back(i, world_);
-    options_ = {.dim = 3,
+    world_.by_name = by_name;
+    options_ = {.dim = by_name ? 0U : 3U,
+                .columns = {.columns = 60},
                 .reward_wait_ms = 60'000,
                 .default_reward = 0.25,
                 .users_in_memory = 4,
@@ -157,6 +159,7 @@ class PowerCuts {
   void CheckLog(Engine& engine, const LogRecorder::Entries& fresh) {
     for (const auto& [sequence, bytes] : fresh) {
       const LogRecord record = LogRecord::Decode(bytes).value();
+      if (record.kind == LogRecord::Kind::kColumns) continue;
       if (record.kind == LogRecord::Kind::kForget) {
         observations_[record.user] = 0;
         ++forgets_[record.user];

@@ -167,6 +167,8 @@ struct CheckpointRecord {
   std::vector<Change> recent;  // changes, newest last
   std::string shared;          // PagedUsers::SaveShared
   std::string columns = {};    // ColumnBook::Save; empty in directories of format 1
+  // Not stored: nothing was learned up to here or is in the log since, there are columns at most.
+  bool columns_alone = false;
 
   static constexpr std::string_view kKey = "checkpoint";
   std::string Encode() const;
