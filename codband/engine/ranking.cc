@@ -77,7 +77,7 @@ std::string LocalEngine::NewEventId() {
 }
 
 UserId LocalEngine::UserOf(const RankRequest& request) const {
-  return request.user.empty() ? AnonymousUser(request.event_id) : HashUser(request.user);
+  return request.user.empty() ? kNobody : HashUser(request.user);
 }
 
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,

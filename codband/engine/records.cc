@@ -137,13 +137,8 @@ Result<std::uint64_t> ReadNumberKey(std::string_view key) {
 
 UserId HashUser(std::string_view user) {
   const std::uint64_t hash = Hash(user);
-  return hash == 0 ? 1 : hash;  // as data directories have it since format 1
-}
-
-UserId AnonymousUser(std::string_view event_id) {
-  constexpr std::uint64_t kSeed = 0x616e6f6e;
-  const std::uint64_t hash = XXH3_64bits_withSeed(event_id.data(), event_id.size(), kSeed);
-  return hash == 0 ? 1 : hash;
+  if (hash == kNobody) return hash - 1;  // whoever has no name
+  return hash == 0 ? 1 : hash;           // as data directories have it since format 1
 }
 
 std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }

@@ -28,8 +28,6 @@ Result<std::uint64_t> ReadNumberKey(std::string_view key);
 // A user's id for policies: a hash of the name, so that no table of names is needed. That any two
 // of a million users share an id has a chance of 3 in 100 million.
 UserId HashUser(std::string_view user);
-// The id of a visitor who has no name: a user of one visit.
-UserId AnonymousUser(std::string_view event_id);
 // The event number that seeds an event's draws.
 std::uint64_t HashEvent(std::string_view event_id);
 

@@ -295,9 +295,8 @@ RC_GTEST_PROP(RecordsTest, SparseFeaturesComeBackBitForBit, (std::vector<double>
 TEST(RecordsTest, AnonymousDecisionsHaveTheirUserAllTheSame) {
   PendingDecision pending = APending();
   pending.user.clear();
-  pending.decision.user = AnonymousUser("event");
-  EXPECT_EQ(PendingDecision::WaitingUser(pending.Encode()), AnonymousUser("event"));
-  EXPECT_NE(AnonymousUser("event"), HashUser("event"));
+  pending.decision.user = kNobody;
+  EXPECT_EQ(PendingDecision::WaitingUser(pending.Encode()), kNobody);
 }
 
 TEST(RecordsTest, CutRecordsAreCorruption) {
