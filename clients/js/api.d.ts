@@ -1,6 +1,70 @@
 // Made from the server's openapi.json by generate_types.mjs; do not edit.
 
-/** As many numbers as features.dimension says; or an object of named features (or an array of such objects), which are hashed. */
+export type PersonalizerRankReply = {
+  ranking: {
+    id: string;
+    probability: number;
+  }[];
+  eventId: string;
+  rewardActionId: string;
+};
+
+/** The fields of RankRequest, and slots. */
+export type MultiSlotRequest = {
+  /** As in RankRequest. */
+  contextFeatures?: unknown;
+  actions: Action[];
+  /** At most as many as actions. */
+  slots: {
+    id: string;
+    /** One of the actions: what the slot would show anyway. */
+    baselineAction: string;
+    /** An object, or an array of objects. */
+    features?: unknown;
+    excludedActions?: string[];
+  }[];
+  eventId?: string;
+  deferActivation?: boolean;
+};
+
+export type MultiSlotReply = {
+  slots: {
+    id: string;
+    rewardActionId: string;
+  }[];
+  eventId: string;
+};
+
+export type SlotRewards = {
+  reward: {
+    slotId: string;
+    value: number;
+  }[];
+};
+
+export type ItemPage = {
+  items: StoredItem[];
+  next: string | null;
+};
+
+export type FeatureReport = {
+  /** features.max_columns; 0 where the number of features is fixed. */
+  limit: number;
+  columns: {
+    name: string;
+    kind: "item" | "context" | "user" | "crossing" | "shared";
+    /** Rewarded decisions in which it was not 0. */
+    count: number;
+    min: number;
+    max: number;
+    /** |parameter| × root mean square of the values, over the models. */
+    importance: number;
+  }[];
+  /** The first names that share columns. */
+  sharing: string[];
+};
+
+/** Numbers; or an object of named features, or an array of such objects. Every name has a column of its own. Where features.dimension is set: as many numbers, and names are hashed into them. */
 export type Features = number[] | NamedFeatures | NamedFeatures[];
 
 /** A number is the value of the feature; a string w gives the feature "name=w" with value 1, an array of strings one such feature each; true is 1, false gives none; the names of nested objects are joined with dots. null is refused. */
@@ -13,13 +77,15 @@ export type Action = string | {
 };
 
 export type RankRequest = {
-  /** "user" is accepted as well. */
-  userId: string;
+  /** "user" is accepted as well. Without it the user is found in the context where features.user_from says, or the visitor is anonymous. */
+  userId?: string;
+  /** As contextFeatures: what is known of the user. */
+  userFeatures?: unknown;
   /** Generated if it is not given. */
   eventId?: string;
   /** Without it the whole catalogue is ranked. */
   actions?: Action[];
-  /** Any JSON; used only for the decision log. */
+  /** An object of named features, or an array of such objects: the ranking depends on it. Where features.dimension is set: any JSON, for the decision log alone. */
   contextFeatures?: unknown;
   excludedActions?: string[];
   /** Number of actions to return. */

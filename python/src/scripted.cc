@@ -62,13 +62,15 @@ class ScriptedPolicy final : public Policy {
                : 0;
   }
 
+ private:
   // The runners keep no state; to keep that of a Python policy is up to its author.
-  void SaveState(ByteWriter&) const override {
+  void DoSaveState(ByteWriter&) const override {
     throw std::invalid_argument(name_ + " cannot be saved");
   }
-  void LoadState(ByteReader&) override { throw std::invalid_argument(name_ + " cannot be loaded"); }
-
- private:
+  void DoLoadState(ByteReader&) override {
+    throw std::invalid_argument(name_ + " cannot be loaded");
+  }
+  void DoGrow(std::size_t) override { throw std::invalid_argument(name_ + " cannot grow"); }
   Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override {
     const py::gil_scoped_acquire acquire;
     const std::vector<std::size_t> shape = {arms.count(), arms.dim};

@@ -85,7 +85,7 @@ test('errors are told at once by their kind', async () => {
   const client = new Client({url: server.url, retryForMs: 60_000});
   await client.putItems(ITEMS);
   await client.rank('ann', ['jazz'], {eventId: 'once'});
-  await assert.rejects(client.rank('ann', [{id: 'x', features: [1, 2]}]), error =>
+  await assert.rejects(client.rank('ann', [{id: 'x', features: 7}]), error =>
     error.code === 'BadArgument' && error.field === 'actions[0].features' && error.status === 400);
   await assert.rejects(client.reward('nosuch', 1), code('NotFound'));
   await assert.rejects(client.rank('bob', ['jazz'], {eventId: 'once'}), code('Conflict'));
