@@ -138,6 +138,31 @@ export type RewardReply = {
   sequence: number;
 };
 
+export type HistoryRequest = {
+  events: {
+    userId: string;
+    /** An item of the catalogue, unless there are features. */
+    itemId: string;
+    /** What it brought. */
+    value: number;
+    features?: Features;
+    /** Any text; tells equal events apart. */
+    time?: string;
+    /** Made of the other fields if it is not given. */
+    eventId?: string;
+  }[];
+};
+
+export type HistoryReply = {
+  accepted: number;
+  duplicates: number;
+  skipped: {
+    index: number;
+    reason: string;
+  }[];
+  status: "ok";
+};
+
 export type Item = {
   /** Required in an import; optional where the path has it. */
   id?: string;

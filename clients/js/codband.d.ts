@@ -1,4 +1,4 @@
-import type {Action, Change, Item, Model, RankReply, RankRequest, RewardReply, StoredItem, User} from './api.js';
+import type {Action, Change, HistoryReply, HistoryRequest, Item, Model, RankReply, RankRequest, RewardReply, StoredItem, User} from './api.js';
 
 export type * from './api.js';
 
@@ -70,6 +70,8 @@ export class Client {
   putItem(id: string, item: Item): Promise<void>;
   /** Adds or replaces many items; how many there were. */
   putItems(items: Array<Item & {id: string}>): Promise<number>;
+  /** Lets the server learn what happened before. */
+  importHistory(events: HistoryRequest['events']): Promise<Omit<HistoryReply, 'status'>>;
   getItem(id: string): Promise<StoredItem>;
   deleteItem(id: string): Promise<void>;
   getUser(userId: string): Promise<User>;

@@ -156,6 +156,19 @@ export class Client {
     return (await this._call('POST', '/v1/items', {text, type: 'application/x-ndjson'})).accepted;
   }
 
+  /** @type {import('./codband.js').Client['importHistory']} */
+  async importHistory(events) {
+    /** @type {{accepted: number, duplicates: number, skipped: {index: number, reason: string}[]}} */
+    const report = {accepted: 0, duplicates: 0, skipped: []};
+    for (let first = 0; first < events.length; first += 500) {
+      const reply = await this._call('POST', '/v1/history', {body: {events: events.slice(first, first + 500)}});
+      report.accepted += reply.accepted;
+      report.duplicates += reply.duplicates;
+      for (const {index, reason} of reply.skipped) report.skipped.push({index: first + index, reason});
+    }
+    return report;
+  }
+
   /** @param {string} id */
   getItem(id) { return this._call('GET', `/v1/items/${encodeURIComponent(id)}`); }
 

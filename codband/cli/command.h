@@ -27,6 +27,7 @@ void AddPoliciesCommand(CLI::App& app, Status& status);
 // If it fails it sets the exit code as well (server::ServeExit).
 void AddServeCommand(CLI::App& app, Status& status, int& exit_code);
 void AddKeysCommand(CLI::App& app, Status& status);
+void AddImportCommand(CLI::App& app, Status& status);
 void AddBackupCommand(CLI::App& app, Status& status);
 void AddRestoreCommand(CLI::App& app, Status& status);
 void AddExportCommand(CLI::App& app, Status& status);

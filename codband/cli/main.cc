@@ -23,7 +23,8 @@ constexpr const char* kAbout =
     "codband: an online recommender engine for users whose preferences change.\n\n"
     "Start here:\n"
     "  codband serve --demo            a server with simulated users\n"
-    "  codband serve --data DIR        the server; see also keys, backup, restore, export, doctor\n"
+    "  codband serve --data DIR        the server; see also import, keys, backup, restore, export, "
+    "doctor\n"
     "  codband policies                the policies and their parameters\n"
     "  codband simulate                compare policies on a simulated population\n"
     "  codband paper --quick           the paper's experiments in small, about a minute\n"
@@ -55,6 +56,7 @@ void AddCommands(CLI::App& app, Status& status, int& exit_code) {
   AddEvaluateCommand(app, status);
   AddPoliciesCommand(app, status);
   AddServeCommand(app, status, exit_code);
+  AddImportCommand(app, status);
   AddKeysCommand(app, status);
   AddBackupCommand(app, status);
   AddRestoreCommand(app, status);

@@ -16,13 +16,13 @@ from .errors import (AuthError, ConflictError, DataError, Error, LateError, NotL
                      UnavailableError)
 from .ope import Estimate, Log, dm, dr, ips, read_log, replay_match, snips
 from .policy import Policy, policies
-from .research import (Comparison, CustomPolicy, Environment, PolicyResult, evaluate, replay, simulate,
-                       stress)
+from .research import (Comparison, CustomPolicy, Environment, PolicyResult, evaluate, prepare, replay,
+                       simulate, stress)
 
 __all__ = [
     "AsyncClient", "AuthError", "Batch", "Client", "Comparison", "ConflictError", "CustomPolicy",
     "DataError", "Decision", "Engine", "Environment", "Error", "Estimate", "LateError", "Log",
     "NotLearnedError", "Outcome", "Policy", "PolicyResult", "Random", "RankReply", "Ranking",
-    "UnavailableError", "__version__", "dm", "dr", "evaluate", "ips", "policies", "read_log", "replay",
+    "UnavailableError", "__version__", "dm", "dr", "evaluate", "ips", "policies", "prepare", "read_log", "replay",
     "replay_match", "simulate", "snips", "stress",
 ]

@@ -155,6 +155,16 @@ class Client:
         """Adds or replaces many items ``{"id", "features", "tags"?}``; how many there were."""
         return self._call(wire.import_request(items))["accepted"]
 
+    def import_history(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Lets the server learn what happened before: ``{"userId", "itemId", "value", "features"?, "time"?}``.
+
+        Returns how many were ``accepted``, how many ``duplicates`` there were, and those ``skipped``.
+        """
+        report: dict[str, Any] = {"accepted": 0, "duplicates": 0, "skipped": []}
+        for first, request in wire.history_requests(events):
+            wire.add_history_reply(report, first, self._call(request))
+        return report
+
     def get_item(self, item_id: str) -> dict[str, Any]:
         return self._call(wire.item_request("GET", item_id))
 

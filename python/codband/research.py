@@ -201,6 +201,17 @@ def replay(directory: str | os.PathLike, policies: str | Sequence[Any] = ("codba
                                    _whole("checkpoints", checkpoints, 1)))
 
 
+def prepare(name: str, source: str | os.PathLike, out: str | os.PathLike, *, overwrite: bool = False,
+            strict: bool = False, **settings: Any) -> dict[str, Any]:
+    """Turns a public data set (lastfm, delicious, movielens, yahoo) into recorded events for :func:`replay`.
+
+    ``settings`` are those of ``codband prepare`` without dashes. Writes all files or none; returns what
+    ``meta.json`` says: every setting, what was read and left out, what came of it.
+    """
+    texts = {key.replace("_", "-"): _text(value) for key, value in settings.items() if value is not None}
+    return json.loads(_core.prepare(name, os.fspath(source), os.fspath(out), overwrite, strict, texts))
+
+
 def stress(policies: str | Sequence[str] = ("codband", "codband:paper", "linucb", "dlinucb"),
            *, cells: Sequence[str] = (), quick: bool = False, seed: int = 1, seeds: int | None = None,
            threads: int | None = None) -> dict[str, Any]:

@@ -139,6 +139,21 @@ def import_request(items: Iterable[Any]) -> Request:
     return Request("POST", "/v1/items", "".join(line + "\n" for line in lines).encode(), "application/x-ndjson")
 
 
+def history_requests(events: Iterable[Any], batch: int = 500) -> Iterable[tuple[int, Request]]:
+    """Requests for so many events each, with the index of their first one."""
+    listed = [dict(event, features=plain(event["features"])) if "features" in event else dict(event)
+              for event in events]
+    for first in range(0, len(listed), batch):
+        yield first, _with_json("POST", "/v1/history", {"events": listed[first:first + batch]})
+
+
+def add_history_reply(report: dict[str, Any], first: int, reply: dict[str, Any]) -> None:
+    """Adds the reply of a request to the report of all of them."""
+    report["accepted"] += reply["accepted"]
+    report["duplicates"] += reply["duplicates"]
+    report["skipped"] += [{"index": first + s["index"], "reason": s["reason"]} for s in reply["skipped"]]
+
+
 def user_request(method: str, user: str) -> Request:
     return Request(method, f"/v1/users/{quote(user, safe='')}", gone_is_done=method == "DELETE")
 

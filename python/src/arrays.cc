@@ -124,6 +124,11 @@ py::object ModelObject(ModelId model) {
   return py::int_(model);
 }
 
+Status WithoutDashes(const Status& status) {
+  if (!status.message().starts_with("--")) return status;
+  return {status.code(), status.message().substr(2)};
+}
+
 void ThrowIfError(const Status& status) {
   if (status.ok()) return;
   if (status.code() == StatusCode::kInvalidArgument) throw py::value_error(status.message());

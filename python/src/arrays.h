@@ -50,6 +50,9 @@ py::array_t<T> CopyOf(std::span<const T> values) {
   return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
+// A status whose message names a flag of the command line ("--users = 0, …"), without the dashes.
+Status WithoutDashes(const Status& status);
+
 // Throws what Python users expect: ValueError for a wrong argument, KeyError for what does not
 // exist, and codband.Error for the rest.
 void ThrowIfError(const Status& status);

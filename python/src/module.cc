@@ -11,5 +11,6 @@ PYBIND11_MODULE(_core, module) {
   codband::python::BindBatches(module);
   codband::python::BindEngine(module);
   codband::python::BindRunner(module);
+  codband::python::BindPrepare(module);
   codband::python::BindEvaluation(module);
 }

@@ -47,9 +47,7 @@ Result<sim::SyntheticOptions> ReadSettings(const Settings& settings) {
   }
   auto options = experiments::ParseSimulation(texts);
   if (options.ok()) return options;
-  std::string message = options.status().message();
-  if (message.starts_with("--")) message.erase(0, 2);
-  return Status::InvalidArgument(message);
+  return WithoutDashes(options.status());
 }
 
 sim::RunnerOptions ToRunner(const std::vector<std::string>& policies, const Factories& factories,

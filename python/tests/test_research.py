@@ -160,6 +160,32 @@ def test_replay_gives_what_the_program_prints(tmp_path):
         codband.replay(tmp_path / "nothing")
 
 
+def test_prepare_writes_what_the_program_writes(tmp_path):
+    raw = tmp_path / "ml"
+    raw.mkdir()
+    movies = [f"{i},Title{i} ({1990 + i}),{'Comedy' if i % 2 else 'Drama|War'}" for i in range(1, 41)]
+    (raw / "movies.csv").write_text("movieId,title,genres\n" + "\n".join(movies) + "\n")
+    ratings = [f"{user},{1 + (user * 7 + i) % 40},4.0,{1000 + i}" for user in range(1, 6) for i in range(30)]
+    (raw / "ratings.csv").write_text("userId,movieId,rating,timestamp\n" + "\n".join(ratings) + "\n")
+    (raw / "tags.csv").write_text("userId,movieId,tag,timestamp\n1,1,funny,1000\n")
+    settings = {"dim": 3, "candidates": 5, "min_observations": 1}
+    meta = codband.prepare("movielens", raw, tmp_path / "one", **settings)
+    subprocess.run([PROGRAM, "prepare", "movielens", "--in", raw, "--out", tmp_path / "two", "--dim", "3", "--candidates",
+                    "5", "--min-observations", "1"], check=True, capture_output=True)
+    for name in ("features.tsv", "events.tsv", "meta.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert meta == json.loads((tmp_path / "one/meta.json").read_text())
+    assert codband.replay(tmp_path / "one", "linucb")["stream"]["dim"] == 3
+    with pytest.raises((KeyError, ValueError)):
+        codband.prepare("movielens", tmp_path, tmp_path / "three")
+    with pytest.raises(ValueError, match="nosuch"):
+        codband.prepare("nosuch", raw, tmp_path / "three")
+    with pytest.raises(ValueError, match="^min-observations = 3000"):
+        codband.prepare("movielens", raw, tmp_path / "three")
+    with pytest.raises(ValueError, match="colour"):
+        codband.prepare("movielens", raw, tmp_path / "three", colour=1)
+
+
 def test_stress_plays_one_cell():
     result = codband.stress("linucb,random", cells=["base"], quick=True)
     assert len(result["cells"]) == 1

@@ -77,6 +77,9 @@ test('a shop', async () => {
   assert.equal((await client.getUser('ann')).observations, 3);
   assert.ok((await client.models()).length > 0);
   assert.deepEqual(await client.changes(), []);
+  const history = await client.importHistory([{userId: 'old', itemId: 'jazz', value: 1}, {userId: 'old', itemId: 'x', value: 1}]);
+  assert.equal(history.accepted, 1);
+  assert.equal(history.skipped[0].index, 1);
   await client.forgetUser('ann');
   await assert.rejects(client.getUser('ann'), code('NotFound'));
 });

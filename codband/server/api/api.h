@@ -16,6 +16,8 @@
 namespace codband::server {
 
 class DecisionLog;
+struct HistoryEvent;
+struct HistoryOutcome;
 
 struct ApiOptions {
   std::string mode = {};                      // of the engine, shown on the page: "online"
@@ -61,6 +63,7 @@ class Api final : public Service {
   std::unique_ptr<BodyStream> ImportItems(const Call& call,
                                           std::optional<std::uint64_t> announced_bytes);
   Awaitable<void> ListItems(Call& call);
+  Awaitable<void> ImportHistory(Call& call);
   Awaitable<void> PutItem(Call& call);
   Awaitable<void> GetItem(Call& call);
   Awaitable<void> DeleteItem(Call& call);
@@ -88,6 +91,11 @@ class Api final : public Service {
   // A change of what the path's id names: 204 once it is durable.
   using EngineChange = void (engine::Engine::*)(std::string id, engine::Engine::Done<Status> done);
   Awaitable<void> ChangeById(Call& call, EngineChange change);
+
+  // Ranks and rewards events together, the first of which has this index, and counts what became of
+  // them. An error may be that of the moment: the request may be repeated.
+  Awaitable<Status> LearnHistory(Worker& worker, std::span<HistoryEvent> events, std::size_t first,
+                                 HistoryOutcome& outcome);
 
   // The parser of the call's thread. What it parses lives until its next use.
   JsonParser& ParserOf(const Call& call) { return parsers_[call.worker.index()]; }

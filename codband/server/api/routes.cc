@@ -16,6 +16,7 @@ std::span<const Api::Row> Api::Table() {
       {{kPost, "/v1/rank", "rank", kWhole, kRank}, &Api::Rank},
       {{kPost, "/v1/events/{id}/reward", "reward", kWhole, kRank}, &Api::Reward},
       {{kPost, "/v1/events/{id}/activate", "activate", kNone, kRank}, &Api::Activate},
+      {{kPost, "/v1/history", "importHistory", kWhole, kAdmin}, &Api::ImportHistory},
       {{kPost, "/v1/items", "importItems", kStreamed, kItems}, nullptr, &Api::ImportItems},
       {{kGet, "/v1/items", "listItems", kNone, kItemsOrRead}, &Api::ListItems},
       {{kPut, "/v1/items/{id}", "putItem", kWhole, kItems}, &Api::PutItem},
