@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "codband/policy/codband/codband.h"
@@ -86,6 +87,19 @@ double Assignment::LikelihoodExponent() const {
   return RewardNoise::TrustInGaussian(clicks / observations);
 }
 
+// Of features or rewards that differ by more than doubles can carry, a density may be no number.
+// Then the other models decide; if there is none, the prior.
+void Assignment::LeaveOutWhatIsNoNumber() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  bool any = false;
+  for (double& chance : chances_) {
+    if (!(chance < kInfinity)) chance = -kInfinity;
+    any |= chance > -kInfinity;
+  }
+  for (std::size_t k = 0; k < chances_.size() && !any; ++k)
+    chances_[k] = std::log(prior_chances_[k]);
+}
+
 std::span<double> Assignment::Resample(UserId id, UserRecord& user, RandomStream& random,
                                        LearnMemo* memo) {
   Period& period = user.current;
@@ -101,6 +115,7 @@ std::span<double> Assignment::Resample(UserId id, UserRecord& user, RandomStream
     for (std::size_t k = 0; k < chances_.size(); ++k) {
       chances_[k] = exponent * chances_[k] + std::log(prior_chances_[k]);
     }
+    LeaveOutWhatIsNoNumber();
   });
   // Line 5.
   const std::size_t drawn = random.CategoricalFromLog(chances_);

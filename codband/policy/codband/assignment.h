@@ -83,6 +83,7 @@ class Assignment {
   using FriendModels = std::array<ModelId, kMostFriends>;
 
   Visitor MakeVisitor(UserId id, const UserRecord* user, FriendModels& buffer) const;
+  void LeaveOutWhatIsNoNumber();
   double LikelihoodExponent() const;
 
   ModelPool& pool_;
