@@ -5,18 +5,18 @@
 namespace codband::server {
 namespace {
 
-Result<std::vector<HistoryEvent>> Parse(std::string_view body) {
+Result<std::vector<HistoryEvent>> Read(std::string_view body) {
   JsonParser parser;
   return ParseHistory(parser, body, 4);
 }
 
-std::string Fault(std::string_view body) {
-  const auto events = Parse(body);
+std::string FaultIn(std::string_view body) {
+  const auto events = Read(body);
   return events.ok() ? "" : events.status().message();
 }
 
 TEST(HistoryJsonTest, EventsKeepTheirOrderAndFields) {
-  const auto events = Parse(
+  const auto events = Read(
       R"({"events":[{"userId":"ada","itemId":"a","value":1.5,"eventId":"e"},
                     {"itemId":"b","value":-2,"userId":"bob","features":[1,2,3,4]}]})");
   ASSERT_TRUE(events.ok()) << events.status().message();
@@ -31,7 +31,7 @@ TEST(HistoryJsonTest, EventsKeepTheirOrderAndFields) {
 
 TEST(HistoryJsonTest, NamedFeaturesAreReadAsThoseOfItems) {
   const auto events =
-      Parse(R"({"events":[{"userId":"u","itemId":"a","value":1,"features":{"genre":"rock"}}]})");
+      Read(R"({"events":[{"userId":"u","itemId":"a","value":1,"features":{"genre":"rock"}}]})");
   ASSERT_TRUE(events.ok()) << events.status().message();
   ASSERT_EQ(events.value()[0].item.named.size(), 1U);
   EXPECT_EQ(events.value()[0].item.named[0].name, "genre=rock");
@@ -40,7 +40,7 @@ TEST(HistoryJsonTest, NamedFeaturesAreReadAsThoseOfItems) {
 TEST(HistoryJsonTest, IdIsMadeOfUserItemValueAndTime) {
   const auto id = [](std::string_view rest) {
     const auto events =
-        Parse(R"({"events":[{"userId":"u","itemId":"a",)" + std::string(rest) + "}]}");
+        Read(R"({"events":[{"userId":"u","itemId":"a",)" + std::string(rest) + "}]}");
     return events.value()[0].id;
   };
   EXPECT_EQ(id(R"("value":1)"), id(R"("value":1.0)"));
@@ -49,21 +49,21 @@ TEST(HistoryJsonTest, IdIsMadeOfUserItemValueAndTime) {
 }
 
 TEST(HistoryJsonTest, WrongRequestsNameTheField) {
-  EXPECT_EQ(Fault(R"({"events":[{"userId":"u","itemId":"a"}]})"), "events[0].value: is missing");
-  EXPECT_EQ(Fault(R"({"events":[{"itemId":"a","value":1}]})"), "events[0].userId: is missing");
-  EXPECT_EQ(Fault(R"({"events":[{"userId":"u","value":1}]})"), "events[0].itemId: is missing");
+  EXPECT_EQ(FaultIn(R"({"events":[{"userId":"u","itemId":"a"}]})"), "events[0].value: is missing");
+  EXPECT_EQ(FaultIn(R"({"events":[{"itemId":"a","value":1}]})"), "events[0].userId: is missing");
+  EXPECT_EQ(FaultIn(R"({"events":[{"userId":"u","value":1}]})"), "events[0].itemId: is missing");
   EXPECT_NE(
-      Fault(R"({"events":[{"userId":"u","itemId":"a","value":"x"}]})").find("events[0].value: "),
+      FaultIn(R"({"events":[{"userId":"u","itemId":"a","value":"x"}]})").find("events[0].value: "),
       std::string::npos);
-  EXPECT_NE(Fault(R"({"events":[{"userId":"u","itemId":"a","value":1,"features":[1]}]})")
+  EXPECT_NE(FaultIn(R"({"events":[{"userId":"u","itemId":"a","value":1,"features":[1]}]})")
                 .find("events[0].features: has 1 numbers"),
             std::string::npos);
   EXPECT_NE(
-      Fault(R"({"events":[{"userId":"u","itemId":"a","value":1,"colour":2}]})").find("colour"),
+      FaultIn(R"({"events":[{"userId":"u","itemId":"a","value":1,"colour":2}]})").find("colour"),
       std::string::npos);
-  EXPECT_NE(Fault(R"({"events":[]})").find("events: has none"), std::string::npos);
-  EXPECT_NE(Fault(R"({"events":{}})").find("events: "), std::string::npos);
-  EXPECT_NE(Fault(R"({"items":[]})").find("items"), std::string::npos);
+  EXPECT_NE(FaultIn(R"({"events":[]})").find("events: has none"), std::string::npos);
+  EXPECT_NE(FaultIn(R"({"events":{}})").find("events: "), std::string::npos);
+  EXPECT_NE(FaultIn(R"({"items":[]})").find("items"), std::string::npos);
 }
 
 TEST(HistoryJsonTest, ReplyTellsWhatWasLeftOut) {
