@@ -75,7 +75,7 @@ def test_errors_are_told_at_once_by_their_kind(make, server):
         client.put_items(ITEMS)
         client.rank("ann", ["jazz"], event_id="e")
         for kind, call in [
-                (ValueError, lambda: client.rank("ann", [{"id": "x", "features": [1, 2]}])),
+                (ValueError, lambda: client.rank("ann", [{"id": "x", "features": [1, True]}])),
                 (ValueError, lambda: client.rank("ann", [float("nan")])),
                 (ValueError, lambda: client.report("e", float("nan"))),
                 (ValueError, lambda: client.reward("e", 1e9)), (KeyError, lambda: client.reward("nosuch", 1)),
