@@ -111,6 +111,27 @@ TEST_P(NumericalContractTest, OneVisitAtTheEdgeAmongUsualOnesIsCarried) {
   }
 }
 
+// Catalogues of two kinds, say: a third of all arms is so much larger that sums lose the others.
+TEST_P(NumericalContractTest, VisitsOfTwoSizesAreCarried) {
+  for (const double size : {1e4, 1e8, 1e12}) {
+    for (const double largest_reward : {1.0, 1e4, 1e12}) {
+      for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        const auto policy = Make();
+        for (std::uint64_t i = 0; i < 200; ++i) {
+          RandomStream random({seed, i}, 961);
+          std::vector<double> arms(kColumns * kChoices);
+          const double scale = random.Below(3) == 0 ? size : 1;
+          for (double& value : arms) value = scale * random.Normal();
+          const double rewards[] = {0, 1, largest_reward};
+          const Decision decision = policy->Choose(random.Below(3), {arms, kColumns}, {seed, i});
+          policy->Learn(decision, rewards[random.Below(3)], {seed, i});
+          if (i % 50 == 49) ExpectNumbers(*policy, 1, {arms, kColumns}, {seed, i});
+        }
+      }
+    }
+  }
+}
+
 TEST_P(NumericalContractTest, OneStepPastTheEdgeIsRefusedAndChangesNothing) {
   const auto policy = Make();
   std::vector<double> arms(kColumns * kChoices, 1.0);

@@ -155,9 +155,12 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> dia
     for (std::size_t before = j / kFactorPanel * kFactorPanel; before < j; ++before) {
       Axpy(-Column(before)[j - before], Column(before).subspan(j - before), column);
     }
-    const double pivot = std::sqrt(std::max(column[0], diagonal[j]));
+    // Exactly, what is left of the diagonal is at least diagonal[j]. Where it is far less, rounding
+    // errors are all that is left of the column; kept, they would grow with every column after it.
+    const bool lost = !(column[0] >= 0.5 * diagonal[j]);
+    const double pivot = std::sqrt(lost ? diagonal[j] : std::max(column[0], diagonal[j]));
     column[0] = pivot;
-    for (std::size_t i = 1; i < column.size(); ++i) column[i] /= pivot;
+    for (std::size_t i = 1; i < column.size(); ++i) column[i] = lost ? 0 : column[i] / pivot;
   }
   RefreshDiagonal();
   return true;

@@ -29,7 +29,8 @@ class CholeskyFactor {
 
   // Factors diag(diagonal) + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
   // outer products, so a pivot is below its `diagonal` only by rounding (which is large where huge
-  // terms were added and removed again); such a pivot is raised to it. Returns false if S is not
+  // terms were added and removed again); such a pivot is raised to it, and of a column of which
+  // nothing but rounding is left, only the pivot stays. Returns false if S is not
   // finite; the factor is then undefined until the next successful call.
   [[nodiscard]] bool Factorize(std::span<const double> diagonal, double scale,
                                std::span<const double> S);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
@@ -104,6 +105,11 @@ void GaussianPosterior::RefreshMean() {
   factor_.SolveLower(mean_);
   explained_ = Dot(mean_, mean_);
   factor_.SolveTransposed(mean_);
+  // Sums that differ by more than doubles can carry say nothing.
+  if (!std::isfinite(explained_) || !AllWithin(mean_, std::numeric_limits<double>::max())) {
+    std::ranges::fill(mean_, 0.0);
+    explained_ = 0;
+  }
 }
 
 void GaussianPosterior::Sample(RandomStream& random, double scale, std::span<double> theta) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -14,6 +16,14 @@ struct LinearPrior {
   double noise_variance = 1;
 
   std::size_t dim() const { return precision.size(); }
+
+  // Whether the invariants hold.
+  bool IsValid() const {
+    const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+    const auto finite = [](double number) { return std::isfinite(number); };
+    return precision.size() == mean.size() && positive(noise_variance) &&
+           std::ranges::all_of(precision, positive) && std::ranges::all_of(mean, finite);
+  }
 
   // There are `dim` features from now on; the new ones, before the last one if that is an
   // intercept, have the given precision and mean 0.

@@ -41,7 +41,7 @@ def random_calls(seed, steps):
 
     def arms():
         shape = rng.choice([(rng.randint(0, 4), dim), (2, dim + 1), (dim,), (2, 2, dim), (1, dim), (3, dim)])
-        array = values.normal(size=shape) * rng.choice([1, 1, 30, 1e20])
+        array = values.normal(size=shape) * rng.choice([1, 1, 30, 1e8, 1e14, 1e20])
         if rng.random() < 0.1 and array.size:
             array.flat[0] = rng.choice([np.nan, np.inf])
         return array.astype(rng.choice([float, np.float32, object, complex, int]), copy=False)
@@ -52,7 +52,7 @@ def random_calls(seed, steps):
     calls = [
         lambda: decisions.append(policy.choose(user(), arms())),
         lambda: decisions.append(policy.rank(user(), arms(), floor=rng.choice([0, 0.1, 2])).decision),
-        lambda: policy.learn(rng.choice(decisions), rng.choice([0, 1, -30, np.nan, 1e16])),
+        lambda: policy.learn(rng.choice(decisions), rng.choice([0, 1, -30, 1e8, -1e14, np.nan, 1e16])),
         lambda: batches.append(policy.choose_batch([0, 1], arms())),
         lambda: policy.learn_batch(rng.choice(batches), rng.choice([[0, 1], [1], [np.nan, 0]])),
         lambda: policy.forget(user()), policy.describe, lambda: policy.user(user()),

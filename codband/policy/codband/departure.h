@@ -23,15 +23,18 @@ namespace codband {
 struct DepartureEvidence {
   double products = 0;  // Σ e_i e_j x_iᵀx_j
   double squares = 0;   // Σ (x_iᵀx_j)²
+  static constexpr double kMost = 1e250;
 
   // The pairs of an observation that is about to come to a user's period `data`, assigned to
   // `model`, with the observations that are there, in O(k²) for the k columns of `data`. The first
-  // `features` places count, not
-  // an intercept. Precondition: the model has learned from `data`, and from others.
+  // `features` places count, not an intercept. Precondition: the model has learned from `data`, and
+  // from others.
   static DepartureEvidence Of(const linalg::GaussianPosterior& model,
                               const linalg::SufficientStats& data, std::size_t features,
                               std::span<const double> x, double r,
                               std::span<const double> weights = {});
+  // Whether a sum can carry it: not where features and rewards differ by more than doubles do.
+  bool Counts() const { return std::abs(products) < kMost && squares < kMost; }
   void Add(const DepartureEvidence& other) {
     products += other.products;
     squares += other.squares;

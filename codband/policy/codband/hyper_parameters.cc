@@ -95,6 +95,7 @@ void HyperParameters::WeighDeparture(const ModelPool& pool, UserRecord& user, do
   if (2 * data.m() > model.stats().m()) return;
   const DepartureEvidence evidence =
       DepartureEvidence::Of(model, data, features_, x, r, scales_.weights());
+  if (!evidence.Counts()) return;
   user.departure_evidence.Add(evidence);
   departure_evidence_.Add(evidence);
 }

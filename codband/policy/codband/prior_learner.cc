@@ -103,8 +103,15 @@ void PriorLearner::SetPrecision(double lambda, linalg::LinearPrior& prior) const
   }
 }
 
+// Where features or rewards differ by more than doubles can carry, the prior stays as it is.
 void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
   CODBAND_DCHECK(prior.dim() == dim_);
+  before_ = prior;
+  Iterate(pool, clicks, prior);
+  if (!prior.IsValid()) prior = before_;
+}
+
+void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
   ModelEvidence evidence = Accumulate(pool, prior);
   // Nothing, or nothing but zeros, so far.
   if (!(evidence.reward_squares >= kSmallestSquare * evidence.observations)) return;

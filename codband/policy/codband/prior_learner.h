@@ -59,6 +59,7 @@ class PriorLearner {
  private:
   void Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const;
   void Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
+  void Iterate(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 
   // The sums over all models; `models_` has each alone.
   ModelEvidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);
@@ -74,6 +75,7 @@ class PriorLearner {
   void SetPrecision(double lambda, linalg::LinearPrior& prior) const;
 
   std::size_t dim_;
+  linalg::LinearPrior before_;  // scratch
   std::vector<double> weights_;
   bool intercept_;
   bool bounded_;
