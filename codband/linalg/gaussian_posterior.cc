@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
@@ -106,7 +105,7 @@ void GaussianPosterior::RefreshMean() {
   explained_ = Dot(mean_, mean_);
   factor_.SolveTransposed(mean_);
   // Sums that differ by more than doubles can carry say nothing.
-  if (!std::isfinite(explained_) || !AllWithin(mean_, std::numeric_limits<double>::max())) {
+  if (!std::isfinite(explained_) || !AllWithin(mean_, kLargestParameter)) {
     std::ranges::fill(mean_, 0.0);
     explained_ = 0;
   }

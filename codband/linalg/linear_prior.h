@@ -7,6 +7,10 @@
 
 namespace codband::linalg {
 
+// Parameters beyond this are the rounding errors of sums that doubles cannot carry: their products
+// with features may be no numbers.
+inline constexpr double kLargestParameter = 1e150;
+
 // The prior of a linear model r = xᵀθ + noise: independent θ_i ~ N(mean_i, 1/precision_i), and
 // noise ~ N(0, noise_variance).
 // Invariants: equal sizes, all finite, precisions and the variance positive.

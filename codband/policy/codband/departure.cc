@@ -148,6 +148,7 @@ void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
     factor_.SolveLower(residual_);
     factor_.SolveTransposed(residual_);
   }
+  if (!linalg::AllWithin(residual_, linalg::kLargestParameter)) return;
   for (std::size_t i = 0; i < counted; ++i) out[data.Place(i, model.dim())] = residual_[i];
 }
 
