@@ -16,8 +16,8 @@
 # so that a layer without JSON cannot use it by accident. Sources still include what they use: the
 # presets tidy and fuzz compile without precompiled headers.
 #
-# All presets but tidy and fuzz are unity builds: up to eight sources of a target are one compilation
-# (asan-ubsan, which is rarely built again after a small change: sixteen), which halves the time. So two sources of one target cannot give the same name to two things, in
+# All presets but tidy and fuzz are unity builds: up to eight sources of a target are one compilation,
+# which halves the time. So two sources of one target cannot give the same name to two things, in
 # unnamed namespaces either; the compiler says "redefinition". Choose the more telling name.
 #
 # The preset asan-ubsan leaves out the checks of UBSan that instrument every access to memory (null,
