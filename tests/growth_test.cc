@@ -306,6 +306,25 @@ TEST(OldStateTest, StateOfFormatFourGoesOnAndGrows) {
   }
 }
 
+// The first of format 5, as tests/states has them, hold nothing of items.
+TEST(OldStateTest, StateWithoutItemsGoesOn) {
+  for (const std::string spec : {"codband", "codband:paper-product"}) {
+    const auto bytes = ReadFile(
+        fmt::format("{}/tests/states/{}.format5", CODBAND_SOURCE_DIR, SpecAsName(spec, '-')));
+    ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
+    TestWorld world(41);
+    auto old = DecodeState(bytes.value(), world.context());
+    ASSERT_TRUE(old.ok()) << old.status().ToString();
+    const auto now = MakeOrDie(spec, world.context());
+    for (int i = 0; i < 330; ++i) world.Step(*now);
+    TestWorld same = world;
+    for (int i = 0; i < 330; ++i) {
+      ASSERT_EQ(world.Step(*now).after, same.Step(*old.value()).after) << i;
+    }
+    EXPECT_EQ(EncodeState(*now), EncodeState(*old.value()));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, GrowthTest, testing::ValuesIn(RegisteredSpecs()), NameOfSpec);
 
 }  // namespace

@@ -122,6 +122,8 @@ export type Explanation = {
     value: number;
   }[];
   intercept: number;
+  /** The part of the mean that is the action's own, beyond its features; contributions + intercept + item = mean */
+  item: number;
   groupUsers: number;
   groupObservations: number;
   lastChange: string | null;
@@ -173,6 +175,22 @@ export type Item = {
 export type StoredItem = {
   id: string;
   features: number[];
+  /** What was learned of the item itself, beyond its features; missing before its first reward. */
+  learned?: {
+    shown: number;
+    /** The sum. */
+    reward: number;
+    /** Expected reward beyond what the features say. */
+    effect: number;
+    /** Its standard deviation. */
+    width: number;
+    groups: {
+      modelId: number | null;
+      users: number;
+      effect: number;
+      width: number;
+    }[];
+  };
   /** The named features that were hashed, if any. */
   named?: {
     name: string;

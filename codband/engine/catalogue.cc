@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "codband/base/check.h"
+#include "codband/engine/records.h"
 #include "codband/linalg/kernels.h"
 
 namespace codband::engine {
@@ -140,6 +141,7 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
   items_.resize(from + left);
   features_.resize(items_.size() * dim_);
   if (dim_ == 0) cells_.resize(items_.size());
+  numbers_.resize(items_.size());
   const auto row = [&](std::size_t i) {
     return features_.begin() + static_cast<std::ptrdiff_t>(i * dim_);
   };
@@ -148,12 +150,14 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
     if (from > 0 && items_[from - 1]->id > id(fresh[left - 1])) {
       --from;
       std::copy(row(from), row(from + 1), row(to));
+      numbers_[to] = numbers_[from];
       items_[to] = std::move(items_[from]);
       if (dim_ == 0) cells_[to] = std::move(cells_[from]);
     } else {
       --left;
       const std::size_t i = fresh[left];
       std::copy_n(items[i]->features.begin(), dim_, row(to));
+      numbers_[to] = HashItem(items[i]->id);
       items_[to] = items[i];
       if (dim_ == 0) cells_[to] = cells[i];
     }
@@ -168,6 +172,7 @@ bool Catalogue::Erase(std::string_view id) {
   const auto row = features_.begin() + static_cast<std::ptrdiff_t>(*index * dim_);
   features_.erase(row, row + static_cast<std::ptrdiff_t>(dim_));
   if (dim_ == 0) cells_.erase(cells_.begin() + static_cast<std::ptrdiff_t>(*index));
+  numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(*index));
   return true;
 }
 

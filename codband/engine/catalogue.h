@@ -43,7 +43,9 @@ class Catalogue {
     return found == by_id_.end() ? nullptr : found->second;
   }
   // All features, in the order of the items. Precondition: dim > 0.
-  ArmsView arms() const { return {.features = features_, .dim = dim_}; }
+  ArmsView arms() const { return {.features = features_, .dim = dim_, .items = numbers_}; }
+  // HashItem of the ids, in the same order.
+  std::span<const ItemId> numbers() const { return numbers_; }
   // The features of an item where dim is 0.
   const features::Cells& cells(std::size_t index) const { return cells_[index]; }
   std::optional<std::size_t> IndexOf(std::string_view id) const;
@@ -65,6 +67,7 @@ class Catalogue {
   std::vector<std::shared_ptr<const Item>> items_;
   std::vector<double> features_;
   std::vector<features::Cells> cells_;  // if dim is 0
+  std::vector<ItemId> numbers_;
 };
 
 }  // namespace codband::engine

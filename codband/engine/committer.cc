@@ -424,6 +424,10 @@ void Committer::Process(PutItemsCommand& command, CommitGroup& group) {
 
 void Committer::Process(DeleteItemCommand& command, CommitGroup& group) {
   group.batch.Delete(store::Table::kItems, command.id);
+  // If it comes again it is another one.
+  LogRecord forget{.kind = LogRecord::Kind::kForgetItem, .time_ms = group.wall_ms, .user = {}};
+  forget.decision.item = HashItem(command.id);
+  group.Log(std::move(forget), {});
   group.after.push_back(
       [this, id = command.id, done = std::move(command.done)](const Status& status) {
         if (!status.ok()) return done(status);

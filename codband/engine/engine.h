@@ -109,8 +109,9 @@ struct Explanation {
     double value = 0;     // parameter times feature
   };
   std::vector<Contribution>
-      contributions;  // of the chosen action, largest first; sum + intercept = mean
+      contributions;  // of the chosen action, largest first; sum + intercept + item = mean
   double intercept = 0;
+  double item = 0;                       // the part that is the action's own, beyond its features
   std::uint64_t group_users = 0;         // users who are on the same model now
   std::uint64_t group_observations = 0;  // rewards that it was learned from
   std::optional<std::int64_t> last_change_ms;
@@ -285,6 +286,8 @@ class Engine {
   virtual std::vector<Item> ListItems(const std::string& after, std::size_t most) const = 0;
   // Every column; none where the number of features is fixed.
   virtual FeatureReport Features() = 0;
+  // What was learned of an action itself, in the catalogue or not; nothing if it is not known.
+  virtual std::optional<ItemDescription> DescribeItem(const std::string& id) const = 0;
 
   // Removes all that was learned from the user, and every record of them.
   virtual void Forget(std::string user, Done<Status> done) = 0;

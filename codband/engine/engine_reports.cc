@@ -66,6 +66,11 @@ Result<UserReport> LocalEngine::GetUser(const std::string& user) {
   }
 }
 
+std::optional<ItemDescription> LocalEngine::DescribeItem(const std::string& id) const {
+  return learner_->Read(
+      [&](const Learned& learned) { return learned.policy->DescribeItem(HashItem(id)); });
+}
+
 Status LocalEngine::VisitUsers(const std::function<bool(const UserReport&)>& visit) {
   const Learner::Unsaved unsaved = learner_->CollectUnsaved();
   const std::unordered_set<UserId> erased(unsaved.erased.begin(), unsaved.erased.end());

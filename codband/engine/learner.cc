@@ -185,6 +185,10 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     std::erase_if(learned.recent, [&](const Change& change) { return change.user == record.user; });
     return {.known = known};
   }
+  if (record.kind == LogRecord::Kind::kForgetItem) {
+    learned.policy->ForgetItem(record.decision.item);
+    return {.known = true};
+  }
   const LearnOutcome outcome = LearnFrom(learned, record, memo);
   if (record.user.empty()) return {};
   Person& person = learned.people.FindOrMake(user);

@@ -99,7 +99,9 @@ Result<std::optional<CheckpointRecord>> Learner::ReadCheckpoint() const {
     record.value().columns_alone = columns.decisions() == 0 && record.value().users == 0;
     CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kLog, {}, {}, [&](auto, auto value) {
       const auto entry = LogRecord::Decode(value);
-      record.value().columns_alone &= entry.ok() && entry.value().kind == LogRecord::Kind::kColumns;
+      record.value().columns_alone &=
+          entry.ok() && (entry.value().kind == LogRecord::Kind::kColumns ||
+                         entry.value().kind == LogRecord::Kind::kForgetItem);
       return record.value().columns_alone;
     }));
   }

@@ -47,6 +47,7 @@ class LocalEngine final : public Engine {
   Result<Item> GetItem(const std::string& id) const override;
   std::vector<Item> ListItems(const std::string& after, std::size_t most) const override;
   FeatureReport Features() override;
+  std::optional<ItemDescription> DescribeItem(const std::string& id) const override;
   void Forget(std::string user, Done<Status> done) override;
   Result<UserReport> GetUser(const std::string& user) override;
   Status VisitUsers(const std::function<bool(const UserReport&)>& visit) override;

@@ -412,6 +412,50 @@ TEST(NamedFeaturesTest, AnyPolicyMayStartOnACatalogueOfWhichNothingWasLearned) {
   box.Open();
 }
 
+TEST(NamedFeaturesTest, ADeletedItemIsNothingLearned) {
+  EngineBox box({.columns = {.columns = 60}}, kByName);
+  ASSERT_TRUE(box.Put(Shop(40)).ok());
+  ASSERT_TRUE(box.Delete("item03").ok());
+  box.options().policy = "linucb";
+  box.Open();
+  EXPECT_GT(box->Stats().dim, 16U);
+}
+
+// However an item comes to be on offer, it is the same one.
+TEST(NamedFeaturesTest, ItemsHaveEffectsOfTheirOwn) {
+  EngineBox box({.columns = {.columns = 60}}, kByName);
+  const std::vector<Item> items = Shop(5);
+  ASSERT_TRUE(box.Put(items).ok());
+  const std::vector<RankRequest> offers = {
+      {.user = "ann"},
+      {.user = "ann", .excluded = {"item04"}},
+      {.user = "ann", .candidates = {{.id = "item00"}, {.id = "item02"}}},
+      {.user = "ann", .candidates = {{.id = "item01", .named = items[1].named}, {.id = "item03"}}},
+      {.user = ""}};
+  std::map<std::string, std::uint64_t> shown;
+  for (int i = 0; i < 100; ++i) {
+    RankRequest request = offers[static_cast<std::size_t>(i) % offers.size()];
+    request.event_id = fmt::format("e{}", i);
+    const auto reply = box.Rank(request);
+    ASSERT_TRUE(reply.ok()) << reply.status().ToString();
+    ++shown[reply.value().reward_action_id];
+    ASSERT_TRUE(box.Reward(request.event_id, i % 3 == 0 ? 1 : 0).ok());
+  }
+  for (const bool reopened : {false, true}) {
+    if (reopened) box.Open();
+    for (const auto& [id, count] : shown) {
+      const auto known = box->DescribeItem(id);
+      ASSERT_TRUE(known.has_value()) << id;
+      EXPECT_EQ(known->shown, count) << id;
+    }
+    EXPECT_TRUE(box->Check().ok());
+  }
+  ASSERT_TRUE(box.Delete("item00").ok());
+  ASSERT_TRUE(box.Rank({.event_id = "last", .user = "ann"}).ok());
+  ASSERT_TRUE(box.Reward("last", 1).ok());  // by now the learner has come past the deletion
+  EXPECT_FALSE(box->DescribeItem("item00").has_value());
+}
+
 TEST(NamedFeaturesTest, ItemsAreListedInPages) {
   EngineBox box({}, kByName);
   ASSERT_TRUE(box.Put(Shop(40)).ok());

@@ -159,11 +159,10 @@ class PowerCuts {
   void CheckLog(Engine& engine, const LogRecorder::Entries& fresh) {
     for (const auto& [sequence, bytes] : fresh) {
       const LogRecord record = LogRecord::Decode(bytes).value();
-      if (record.kind == LogRecord::Kind::kColumns) continue;
       if (record.kind == LogRecord::Kind::kForget) {
         observations_[record.user] = 0;
         ++forgets_[record.user];
-      } else {
+      } else if (record.kind == LogRecord::Kind::kLearn) {
         ++observations_[record.user];
         if (!learned_.insert(record.event).second) ++doubled_;
       }

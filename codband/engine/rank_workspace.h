@@ -18,6 +18,7 @@ namespace codband::engine {
 struct Offer {
   std::vector<std::string_view> ids;
   std::vector<double> gathered;  // unless the catalogue's own features can be used
+  std::vector<ItemId> items;     // the same
   // What the features were hashed from; nullptr: given as numbers, or every name has a column.
   std::vector<const std::vector<features::NamedFeature>*> named;
   ArmsView arms;
@@ -86,6 +87,7 @@ class RankWorkspaces {
     workspace->offer.ids.clear();
     workspace->offer.named.clear();
     workspace->offer.gathered.clear();
+    workspace->offer.items.clear();
     workspace->offer.by_name.Clear();
     const std::lock_guard lock(mutex_);
     kept_.push_back(std::move(workspace));

@@ -109,7 +109,9 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
   if (dim_ != 0) return {};
   const std::size_t dim = learned.policy->dim();
   CODBAND_RETURN_IF_ERROR(offer.by_name.Fill(dim, offer.gathered));
-  offer.arms = {.features = offer.gathered, .dim = dim};
+  offer.arms = {.features = offer.gathered,
+                .dim = dim,
+                .items = offer.items.empty() ? catalogue.numbers() : offer.items};
   return {};
 }
 
@@ -119,11 +121,15 @@ void LocalEngine::OfferCatalogue(const std::unordered_set<std::string_view>& exc
       excluded, [&](std::string_view id) { return catalogue.Find(id) != nullptr; });
   offer.ids.reserve(catalogue.size());
   offer.named.reserve(catalogue.size());
-  if (some_left_out) offer.gathered.reserve(catalogue.size() * dim_);
+  if (some_left_out) {
+    offer.gathered.reserve(catalogue.size() * dim_);
+    offer.items.reserve(catalogue.size());
+  }
   for (std::size_t i = 0; i < catalogue.size(); ++i) {
     const Item& item = catalogue.item(i);
     if (some_left_out && excluded.contains(item.id)) continue;
     offer.ids.push_back(item.id);
+    if (some_left_out) offer.items.push_back(catalogue.numbers()[i]);
     if (dim_ == 0) {
       offer.by_name.AddItem(catalogue.cells(i));
       continue;
@@ -134,7 +140,10 @@ void LocalEngine::OfferCatalogue(const std::unordered_set<std::string_view>& exc
     offer.named.push_back(item.named.empty() ? nullptr : &item.named);
   }
   if (dim_ == 0) return;
-  offer.arms = some_left_out ? ArmsView{.features = offer.gathered, .dim = dim_} : catalogue.arms();
+  offer.arms = catalogue.arms();
+  if (some_left_out) {
+    offer.arms = {.features = offer.gathered, .dim = dim_, .items = offer.items};
+  }
 }
 
 Status LocalEngine::CheckDescribed(const Candidate& candidate, std::size_t index,
@@ -155,6 +164,7 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
   offer.ids.reserve(candidates.size());
   offer.named.reserve(candidates.size());
   offer.gathered.reserve(candidates.size() * dim_);
+  offer.items.reserve(candidates.size());
   const auto add = [&](const std::vector<double>& numbers, const auto& named) {
     offer.gathered.insert(offer.gathered.end(), numbers.begin(), numbers.end());
     offer.named.push_back(named.empty() ? nullptr : &named);
@@ -186,8 +196,9 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
       }
     }
     offer.ids.push_back(candidate.id);
+    offer.items.push_back(HashItem(candidate.id));
   }
-  if (dim_ != 0) offer.arms = {.features = offer.gathered, .dim = dim_};
+  if (dim_ != 0) offer.arms = {.features = offer.gathered, .dim = dim_, .items = offer.items};
   return {};
 }
 
@@ -337,6 +348,7 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
                                  const Ranking& ranking, const Learned& learned) const {
   Explanation out{.contributions = {}, .intercept = ranking.intercept, .last_change_ms = {}};
   const std::uint32_t shown = options_.mode == Mode::kOnline ? ranking.decision.arm : 0;
+  out.item = ranking.arms[shown].item;
   if (!ranking.theta.empty()) {
     if (dim_ == 0) {
       const std::span<const double> x = offer.arms.arm(shown);
@@ -384,6 +396,7 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Catalogue& 
     decision.propensity = 1;  // it is always the one that is shown
     const std::span<const double> x = offer.arms.arm(0);
     decision.features.assign(x.begin(), x.end());
+    decision.item = offer.arms.item(0);
   }
   const std::int64_t now_ms = committer_->clock().now_ms();
   PendingDecision pending{.state = request.defer_activation ? PendingDecision::State::kDeferred

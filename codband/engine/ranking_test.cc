@@ -217,11 +217,36 @@ TEST(RankingTest, ExplainsByFeatureAndGroup) {
   ASSERT_TRUE(reply.ok());
   ASSERT_TRUE(reply.value().explanation.has_value());
   const Explanation& explanation = *reply.value().explanation;
-  double sum = explanation.intercept;
+  double sum = explanation.intercept + explanation.item;
   for (const auto& part : explanation.contributions) sum += part.value;
   EXPECT_NEAR(sum, reply.value().ranking[0].mean, 1e-12);
   EXPECT_GE(explanation.group_users, 1U);
   EXPECT_FALSE(explanation.last_change_ms.has_value());
+}
+
+TEST(RankingTest, WhatIsLearnedOfAnItemGoesWithIt) {
+  EngineBox box;
+  ASSERT_TRUE(box.Put(ThreeItems()).ok());
+  EXPECT_FALSE(box->DescribeItem("a").has_value());
+  Play(box, 0, 20);
+  const auto known = box->DescribeItem("a");
+  ASSERT_TRUE(known.has_value());
+  EXPECT_GT(known->shown, 0U);
+  box.Close();
+  box.Open();
+  ASSERT_TRUE(box->DescribeItem("a").has_value());
+  EXPECT_EQ(box->DescribeItem("a")->shown, known->shown);
+  EXPECT_EQ(box->DescribeItem("a")->effect, known->effect);
+  // Other features: the same item. Deleted and put again: another one.
+  std::vector<Item> items = ThreeItems();
+  items[0].features = {0.5, 0.5, 0};
+  ASSERT_TRUE(box.Put(items).ok());
+  EXPECT_EQ(box->DescribeItem("a")->shown, known->shown);
+  ASSERT_TRUE(box.Delete("a").ok());
+  ASSERT_TRUE(box.Put(items).ok());
+  Visit(box, "user0", "b", 1000);  // by now the learner has come past the deletion
+  const auto again = box->DescribeItem("a");
+  EXPECT_LE(again ? again->shown : 0, 1U);
 }
 
 TEST(RankingTest, NamedFeaturesAreExplainedByName) {
@@ -236,7 +261,7 @@ TEST(RankingTest, NamedFeaturesAreExplainedByName) {
   for (int i = 0; i < 5; ++i) Visit(box, "ann", "n", i);
   const auto reply = box.Rank({.user = "ann", .explain = true});
   std::set<std::string> names;
-  double sum = reply.value().explanation->intercept;
+  double sum = reply.value().explanation->intercept + reply.value().explanation->item;
   for (const auto& part : reply.value().explanation->contributions) {
     names.insert(part.feature);
     sum += part.value;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codband/engine/record_codec.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -12,22 +14,6 @@ namespace codband::engine {
 namespace {
 
 std::uint64_t Hash(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
-
-// Decodes a record that must use every byte; otherwise the status says where it went wrong.
-template <typename T, typename Read>
-Result<T> DecodeWith(std::string_view bytes, const Read& read) {
-  ByteReader in(bytes);
-  T record;
-  read(in, record);
-  in.ExpectEnd();
-  if (!in.ok()) return in.status();
-  return record;
-}
-
-void SaveTime(ByteWriter& out, std::int64_t ms) { out.U64(static_cast<std::uint64_t>(ms)); }
-std::int64_t LoadTime(ByteReader& in, std::string_view field) {
-  return static_cast<std::int64_t>(in.U64(field));
-}
 
 // The number of features has this bit if they are stored sparsely: the number of those that are not
 // 0, then the index and the value of each.
@@ -111,6 +97,16 @@ void LoadDecision(ByteReader& in, Decision& decision) {
   decision.propensity = in.Double("decision's propensity");
 }
 
+// The item stands at the end of a record: those of a version without items, and decisions without
+// one, have none.
+void SaveItem(ByteWriter& out, const Decision& decision) {
+  if (decision.item != kNoItem) out.U64(decision.item);
+}
+
+void LoadItem(ByteReader& in, Decision& decision) {
+  decision.item = in.remaining() == 0 ? kNoItem : in.U64("decision's item");
+}
+
 template <typename Enum>
 Enum LoadEnum(ByteReader& in, std::string_view field, Enum last) {
   const std::uint8_t value = in.U8(field);
@@ -139,6 +135,11 @@ UserId HashUser(std::string_view user) {
   const std::uint64_t hash = Hash(user);
   if (hash == kNobody) return hash - 1;  // whoever has no name
   return hash == 0 ? 1 : hash;           // as data directories have it since format 1
+}
+
+ItemId HashItem(std::string_view id) {
+  const std::uint64_t hash = Hash(id);
+  return hash == kNoItem ? 1 : hash;
 }
 
 std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }
@@ -237,9 +238,10 @@ std::string PendingDecision::Encode() const {
   out.String(action);
   const bool named = std::ranges::any_of(
       candidates, [](const FinishedDecision::Candidate& each) { return !each.named.empty(); });
-  if (!named && user_context.empty()) return out.Take();
+  if (!named && user_context.empty() && decision.item == kNoItem) return out.Take();
   out.String(user_context);
   for (const FinishedDecision::Candidate& candidate : candidates) SaveNamed(out, candidate.named);
+  SaveItem(out, decision);
   return out.Take();
 }
 
@@ -283,9 +285,10 @@ Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
     pending.made_ms = LoadTime(in, "time by the wait clock");
     pending.fingerprint = in.U64("fingerprint");
     pending.action = in.String("chosen action");
-    if (in.remaining() == 0) return;  // there are no names
+    if (in.remaining() == 0) return;  // there are neither names nor an item
     pending.user_context = in.String("features of the user");
     for (FinishedDecision::Candidate& each : pending.candidates) LoadNamed(in, each.named);
+    LoadItem(in, pending.decision);
   });
 }
 
@@ -329,15 +332,20 @@ std::string LogRecord::Encode() const {
     features::SaveAdditions(out, additions);
     return out.Take();
   }
+  if (kind == Kind::kForgetItem) {
+    SaveItem(out, decision);
+    return out.Take();
+  }
   out.U64(event);
   out.Double(reward);
   SaveDecision(out, decision);
+  SaveItem(out, decision);
   return out.Take();
 }
 
 Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
   return DecodeWith<LogRecord>(bytes, [](ByteReader& in, LogRecord& record) {
-    record.kind = LoadEnum(in, "kind of log entry", Kind::kColumns);
+    record.kind = LoadEnum(in, "kind of log entry", Kind::kForgetItem);
     record.time_ms = LoadTime(in, "time");
     record.user = in.String("user");
     if (record.kind == Kind::kForget) return;
@@ -346,128 +354,12 @@ Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
       record.additions = features::LoadAdditions(in);
       return;
     }
+    if (record.kind == Kind::kForgetItem) return LoadItem(in, record.decision);
     record.event = in.U64("event");
     record.reward = in.Double("reward");
     LoadDecision(in, record.decision);
+    LoadItem(in, record.decision);
   });
-}
-
-std::string QuarantineKey(std::uint64_t first) { return "quarantine/" + NumberKey(first); }
-
-std::string EncodeQuarantined(const QuarantinedEntry& entry) {
-  ByteWriter out;
-  out.U64(entry.first);
-  out.U64(entry.last);
-  SaveTime(out, entry.time_ms);
-  out.String(entry.reason);
-  out.U8(entry.forgets ? 1 : 0);
-  out.String(entry.user);
-  out.U64(entry.event);
-  out.Double(entry.reward);
-  return out.Take();
-}
-
-Result<QuarantinedEntry> DecodeQuarantined(std::string_view bytes) {
-  return DecodeWith<QuarantinedEntry>(bytes, [](ByteReader& in, QuarantinedEntry& entry) {
-    entry.first = in.U64("first log entry");
-    entry.last = in.U64("last log entry");
-    if (entry.last < entry.first) in.Fail("last log entry", "comes before the first");
-    entry.time_ms = LoadTime(in, "time");
-    entry.reason = in.String("reason");
-    entry.forgets = in.U8("whether it forgets") != 0;
-    entry.user = in.String("user");
-    entry.event = in.U64("event");
-    entry.reward = in.Double("reward");
-  });
-}
-
-void Person::AddMove(const Move& move) {
-  if (moves.size() == kMostChanges) moves.erase(moves.begin());
-  moves.push_back(move);
-}
-
-void Person::Save(ByteWriter& out) const {
-  out.String(name);
-  out.U64(observations);
-  SaveTime(out, first_ms);
-  out.U64(moves.size());  // once the number of all changes; nothing reads it
-  out.U64(moves.size());
-  for (const Move& move : moves) {
-    SaveTime(out, move.time_ms);
-    out.U64(move.from);
-    out.U64(move.to);
-  }
-}
-
-void Person::Load(ByteReader& in) {
-  name = in.String("name");
-  observations = in.U64("observations");
-  first_ms = LoadTime(in, "time of the first reward");
-  in.U64("number of changes");
-  const std::size_t count = in.Count("number of remembered changes", 24);
-  moves.clear();
-  for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Move& move = moves.emplace_back();
-    move.time_ms = LoadTime(in, "time of a change");
-    move.from = in.U64("model before");
-    move.to = in.U64("model after");
-  }
-}
-
-std::string CheckpointRecord::Encode() const {
-  ByteWriter out;
-  out.String(spec);
-  out.U64(sequence);
-  out.U64(users);
-  out.U64(changes);
-  out.U64(recent.size());
-  for (const Change& change : recent) {
-    out.String(change.user);
-    SaveTime(out, change.time_ms);
-    out.U64(change.from);
-    out.U64(change.to);
-  }
-  out.String(shared);
-  if (!columns.empty()) out.String(columns);
-  return out.Take();
-}
-
-Result<CheckpointRecord> CheckpointRecord::Decode(std::string_view bytes) {
-  return DecodeWith<CheckpointRecord>(bytes, [](ByteReader& in, CheckpointRecord& record) {
-    record.spec = in.String("policy");
-    record.sequence = in.U64("sequence");
-    record.users = in.U64("number of users");
-    record.changes = in.U64("number of changes");
-    const std::size_t count = in.Count("number of recent changes", 32);
-    for (std::size_t i = 0; i < count && in.ok(); ++i) {
-      Change& change = record.recent.emplace_back();
-      change.user = in.String("user");
-      change.time_ms = LoadTime(in, "time of a change");
-      change.from = in.U64("model before");
-      change.to = in.U64("model after");
-    }
-    record.shared = in.String("shared state");
-    if (in.remaining() > 0) record.columns = in.String("columns");
-  });
-}
-
-void CheckpointRecord::Put(std::string bytes, store::StoreBatch& batch) {
-  batch.Put(store::Table::kCheckpointCopy, std::string(kKey), bytes);
-  batch.Put(store::Table::kCheckpoint, std::string(kKey), std::move(bytes));
-}
-
-Result<CheckpointRecord> CheckpointRecord::Get(const store::Store& store) {
-  const auto read = [&](store::Table table) -> Result<CheckpointRecord> {
-    std::string bytes;
-    CODBAND_RETURN_IF_ERROR(store.Get(table, kKey, bytes));
-    auto record = Decode(bytes);
-    if (record.ok()) return record;
-    return Status::Corruption("the checkpoint cannot be read: " + record.status().message());
-  };
-  auto record = read(store::Table::kCheckpoint);
-  if (record.ok()) return record;
-  auto copy = read(store::Table::kCheckpointCopy);
-  return copy.ok() ? std::move(copy) : std::move(record);
 }
 
 std::string EncodeItem(const Item& item) {

@@ -28,6 +28,8 @@ Result<std::uint64_t> ReadNumberKey(std::string_view key);
 // A user's id for policies: a hash of the name, so that no table of names is needed. That any two
 // of a million users share an id has a chance of 3 in 100 million.
 UserId HashUser(std::string_view user);
+// The same of an item.
+ItemId HashItem(std::string_view id);
 // The event number that seeds an event's draws.
 std::uint64_t HashEvent(std::string_view event_id);
 
@@ -112,12 +114,13 @@ struct Deadline {
   static std::string KeyAfter(std::int64_t time_ms);
 };
 
-// One entry of the write-ahead log: a reward to learn, a user to forget, or new columns.
+// One entry of the write-ahead log: a reward to learn, a user or an item to forget, or new columns.
 struct LogRecord {
-  enum class Kind : std::uint8_t { kLearn = 0, kForget = 1, kColumns = 2 };
+  enum class Kind : std::uint8_t { kLearn = 0, kForget = 1, kColumns = 2, kForgetItem = 3 };
   Kind kind = Kind::kLearn;
   std::int64_t time_ms = 0;
-  std::string user = {};  // empty: an anonymous visitor, or new columns
+  // Empty: an anonymous visitor, new columns, or kForgetItem, whose item is the decision's.
+  std::string user = {};
   // kLearn:
   std::uint64_t event = 0;  // HashEvent of its id
   double reward = 0;

@@ -159,6 +159,22 @@ TEST(RecordsTest, LogEntriesComeBack) {
   EXPECT_EQ(forgotten.user, "ann");
 }
 
+TEST(RecordsTest, ItemsOfDecisionsComeBackAndMayBeMissing) {
+  LogRecord learn = ALogRecord();
+  learn.decision.item = 77;
+  EXPECT_EQ(LogRecord::Decode(learn.Encode()).value().decision.item, 77U);
+  learn.decision.item = kNoItem;  // as earlier versions wrote it
+  EXPECT_EQ(LogRecord::Decode(learn.Encode()).value().decision.item, kNoItem);
+  LogRecord forget{.kind = LogRecord::Kind::kForgetItem, .time_ms = 3, .user = {}};
+  forget.decision.item = 78;
+  const LogRecord back = LogRecord::Decode(forget.Encode()).value();
+  EXPECT_EQ(back.kind, LogRecord::Kind::kForgetItem);
+  EXPECT_EQ(back.decision.item, 78U);
+  PendingDecision pending = APending();
+  pending.decision.item = 79;
+  EXPECT_EQ(PendingDecision::Decode(pending.Encode()).value().decision.item, 79U);
+}
+
 TEST(RecordsTest, PeopleComeBack) {
   const std::string bytes = Encode(APerson());
   ByteReader in(bytes);
@@ -271,6 +287,13 @@ TEST(RecordsTest, NamesAndColumnsComeBack) {
   EXPECT_EQ(pending.user_context, ANamedPending().user_context);
   EXPECT_EQ(pending.candidates[1].named, ANamedPending().candidates[1].named);
   EXPECT_TRUE(pending.candidates[0].named.empty());
+  EXPECT_EQ(pending.decision.item, kNoItem);
+  PendingDecision with_item = ANamedPending();
+  with_item.decision.item = 80;
+  const PendingDecision both = PendingDecision::Decode(with_item.Encode()).value();
+  EXPECT_EQ(both.decision.item, 80U);
+  EXPECT_EQ(both.user_context, with_item.user_context);
+  EXPECT_EQ(both.candidates[1].named, with_item.candidates[1].named);
   const LogRecord columns = LogRecord::Decode(AColumnsRecord().Encode()).value();
   EXPECT_EQ(columns.kind, LogRecord::Kind::kColumns);
   EXPECT_EQ(columns.first_column, 7U);

@@ -85,6 +85,8 @@ Status LoggedDecisions::Add(const LoggedEvent& event, const LoggedOffer& offer) 
   const Record last = records_.empty() ? Record{} : records_.back();
   Record record{.event = event, .count = offer.actions.size()};
   record.actions = Place(actions_, last.actions, offer.actions);
+  items_.insert(items_.end(), actions_.begin() + static_cast<std::ptrdiff_t>(items_.size()),
+                actions_.end());
   record.features = Place(features_, last.features, offer.features);
   record.probabilities = offer.probabilities.empty()
                              ? kNone
@@ -103,7 +105,8 @@ std::span<const std::uint32_t> LoggedDecisions::actions(std::size_t i) const {
 
 ArmsView LoggedDecisions::arms(std::size_t i) const {
   return {.features = std::span(features_).subspan(records_[i].features, records_[i].count * dim_),
-          .dim = dim_};
+          .dim = dim_,
+          .items = std::span(items_).subspan(records_[i].actions, records_[i].count)};
 }
 
 std::span<const double> LoggedDecisions::probabilities(std::size_t i) const {

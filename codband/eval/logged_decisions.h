@@ -90,6 +90,7 @@ class LoggedDecisions {
   std::size_t dim_;
   std::vector<Record> records_;
   std::vector<std::uint32_t> actions_;
+  std::vector<ItemId> items_;  // the same numbers, as policies see them
   std::vector<double> features_;
   std::vector<double> probabilities_;
 };

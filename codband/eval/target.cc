@@ -100,6 +100,7 @@ class PolicyTarget final : public Target {
     decision.propensity = arm.probability;
     const std::span<const double> features = log.arms(i).arm(event.chosen);
     decision.features.assign(features.begin(), features.end());
+    decision.item = log.arms(i).item(event.chosen);
     policy_->Learn(decision, event.reward, Key(i));
   }
 

@@ -30,6 +30,20 @@ struct Whole {
   static Json ToJson(const SimulationOptions& options) { return options.*kMember; }
 };
 
+// A variance that may be missing.
+template <std::optional<double> SimulationOptions::*kMember>
+struct Variance {
+  static Status Parse(std::string_view flag, std::string_view text, SimulationOptions& options) {
+    return Assign(ParseReal(flag, text), (options.*kMember).emplace());
+  }
+  static std::string Text(const SimulationOptions& options) {
+    return options.*kMember ? fmt::format("{}", *(options.*kMember)) : std::string();
+  }
+  static Json ToJson(const SimulationOptions& options) {
+    return options.*kMember ? Json(*(options.*kMember)) : Json(nullptr);
+  }
+};
+
 Status ParsePeriod(std::string_view flag, std::string_view text, SimulationOptions& options) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const auto min = ParseWhole("", text.substr(0, colon), 1, kMostSimulation);
@@ -127,16 +141,25 @@ constexpr SimulationSetting kSimulationSettings[] = {
      },
      [](const SimulationOptions& options) { return std::string(sim::RewardName(options.rewards)); },
      [](const SimulationOptions& options) { return Json(sim::RewardName(options.rewards)); }},
+    {"--item-effects", "V",
+     "Arms are items with ids, each with an effect of its own of this variance; 0: with ids alone",
+     false, Variance<&SimulationOptions::item_effects>::Parse,
+     Variance<&SimulationOptions::item_effects>::Text,
+     Variance<&SimulationOptions::item_effects>::ToJson},
+    {"--group-item-effects", "V", "The same for each pair of an item and a parameter", false,
+     Variance<&SimulationOptions::group_item_effects>::Parse,
+     Variance<&SimulationOptions::group_item_effects>::Text,
+     Variance<&SimulationOptions::group_item_effects>::ToJson},
 };
 
 // Compiles only while these are all members of SyntheticOptions: name a new one here, and give it a
 // setting above.
 constexpr std::size_t kMembers = [] {
   const auto [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
-              drift, separation, rewards] = SimulationOptions{};
-  return std::tuple_size_v<decltype(std::make_tuple(setting, users, models, rounds, period_min,
-                                                    period_max, noise, arms, pool, dim, order,
-                                                    drift, separation, rewards))>;
+              drift, separation, rewards, item_effects, group_item_effects] = SimulationOptions{};
+  return std::tuple_size_v<decltype(std::make_tuple(
+      setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order, drift,
+      separation, rewards, item_effects, group_item_effects))>;
 }();
 static_assert(kMembers == std::size(kSimulationSettings) + 1,
               "every member needs its setting; --period alone sets two");

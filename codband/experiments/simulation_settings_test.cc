@@ -25,17 +25,17 @@ void Change(sim::RewardKind& member) { member = sim::RewardKind::kRatings; }
 
 // The options with one member changed, for each member. Does not compile if a member is missing.
 std::vector<Options> EachMemberChanged() {
-  constexpr std::size_t kMembers = 14;
+  constexpr std::size_t kMembers = 16;
   std::vector<Options> changed(kMembers);
   for (std::size_t i = 0; i < kMembers; ++i) {
     auto& [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
-           drift, separation, rewards] = changed[i];
+           drift, separation, rewards, item_effects, group_item_effects] = changed[i];
     std::size_t place = 0;
     const auto visit = [&](auto&... members) {
       (void)((place++ == i ? (Change(members), true) : false) || ...);
     };
     visit(setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
-          drift, separation, rewards);
+          drift, separation, rewards, item_effects, group_item_effects);
   }
   return changed;
 }
@@ -97,7 +97,7 @@ TEST(SimulationSettingsTest, JsonNamesEverySettingAndIsNullWhereItHasNoEffect) {
   EXPECT_EQ(SimulationJson(Options{}).dump(),
             R"({"setting":2,"users":100,"models":10,"rounds":3000,"period":[500,3000],"noise":0.1,)"
             R"("arms":10,"pool":1000,"dim":25,"order":"turn","drift":false,"separation":null,)"
-            R"("rewards":"gaussian"})");
+            R"("rewards":"gaussian","item-effects":null,"group-item-effects":null})");
   const nlohmann::ordered_json json =
       SimulationJson({.setting = sim::Setting::kStationary, .rewards = sim::RewardKind::kClicks});
   EXPECT_TRUE(json["period"].is_null());
@@ -140,6 +140,7 @@ TEST(SimulationSettingsTest, MessagesNameTheFlagTheValueAndWhatIsAllowed) {
             "--rewards = 'likes', expected one of gaussian, clicks, rare-clicks, counts, ratings");
   EXPECT_EQ(Message("--rewards clicks --noise 1"),
             "--noise = '1', expected none: clicks have no noise that could be set");
+  EXPECT_EQ(Message("--item-effects -1"), "--item-effects = -1, expected a number from 0 to 100");
   EXPECT_EQ(Message("--separation 2"), "--separation = 2, expected a number from 0.01 to 1.4");
 }
 

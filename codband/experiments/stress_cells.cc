@@ -62,6 +62,23 @@ std::vector<StressCell> StressCells(bool quick) {
   add("counts", "Poisson, mean 1 + 2 v", [](Options& o) { o.rewards = sim::RewardKind::kCounts; });
   add("ratings", "3 + 2 (v + noise)", [](Options& o) { o.rewards = sim::RewardKind::kRatings; });
   add("fixed-arms", "the same 10 arms at every visit", [](Options& o) { o.pool = o.arms; });
+  add("item-effects", "items have effects, a tenth of the rewards' variance",
+      [](Options& o) { o.item_effects = 0.004; });
+  add("strong-items", "items have effects, as large as the rewards' variance",
+      [](Options& o) { o.item_effects = 0.04; });
+  add("favourites", "each taste has its own favourites among 300 items", [](Options& o) {
+    o.pool = 300;
+    o.group_item_effects = 0.01;
+  });
+  add("ten-items", "the same 10 items at every visit, with effects", [](Options& o) {
+    o.pool = o.arms;
+    o.item_effects = 0.004;
+  });
+  add("many-items", "10,000 items with effects", [](Options& o) {
+    o.pool = 10'000;
+    o.item_effects = 0.004;
+  });
+  add("ids-alone", "items without effects", [](Options& o) { o.item_effects = 0; });
   add("still", "no user changes", [](Options& o) { o.setting = sim::Setting::kStationary; });
   add("fast", "changes every {min} to {max} rounds", [](Options& o) {
     o.period_min = 60;

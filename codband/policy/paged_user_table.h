@@ -21,7 +21,9 @@ namespace codband {
 // memory is read from the archive when it is needed; Evict drops the least recently used records
 // that the archive holds in their present state. Without an archive nothing is evicted, and this is
 // a UserTable (user_table.h). Results never depend on which records are in memory. T has
-// Save(ByteWriter&) const, and Load(ByteReader&) unless another way to load is given.
+// Save(ByteWriter&) const, and Load(ByteReader&) unless another way to load is given; and, if there
+// is something that older records lack, has_rest(), SaveRest and LoadRest, whose bytes stand behind
+// all others.
 //
 // The table never writes to the archive. Its owner does so at a checkpoint: store what SaveChanged
 // gives, delete the records of erased users, then call MarkSaved. Until then, changed ("dirty")
@@ -33,6 +35,8 @@ namespace codband {
 template <typename T>
 class PagedUserTable {
  public:
+  static constexpr bool kHasRest = requires(const T record) { record.has_rest(); };
+
   // make() is the record of a new user, and what load(record, in) reads a saved one into.
   using LoadRecord = std::function<void(T&, ByteReader&)>;
   explicit PagedUserTable(
@@ -93,6 +97,7 @@ class PagedUserTable {
     for (const UserId user : Users([](const Entry& entry) { return entry.changed; })) {
       ByteWriter out;
       entries_.at(user).record.Save(out);
+      if constexpr (kHasRest) entries_.at(user).record.SaveRest(out);
       save(user, out.Take());
     }
   }
@@ -138,11 +143,36 @@ class PagedUserTable {
     }
   }
 
-  // The record that SaveChanged gave as these bytes.
+  // What Save left out, for all users who have any of it.
+  void SaveRest(ByteWriter& out) const {
+    const std::vector<UserId> users =
+        Users([](const Entry& entry) { return entry.record.has_rest(); });
+    out.U64(users.size());
+    for (const UserId user : users) {
+      out.U64(user);
+      entries_.at(user).record.SaveRest(out);
+    }
+  }
+  void LoadRest(ByteReader& in) {
+    const std::size_t count = in.Count("number of users with items", sizeof(UserId));
+    for (std::size_t i = 0; i < count && in.ok(); ++i) {
+      const auto found = entries_.find(in.U64("user with items"));
+      if (found == entries_.end()) {
+        in.Fail("user with items", "is unknown");
+      } else {
+        found->second.record.LoadRest(in);
+      }
+    }
+  }
+
+  // The record that SaveChanged gave as these bytes. Those of users who saw no items have no rest.
   Result<T> Decode(std::string_view bytes) const {
     T record = make_();
     ByteReader in(bytes);
     load_(record, in);
+    if constexpr (kHasRest) {
+      if (in.ok() && in.remaining() > 0) record.LoadRest(in);
+    }
     in.ExpectEnd();
     if (!in.ok()) return in.status();
     return record;

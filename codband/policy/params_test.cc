@@ -25,8 +25,8 @@ std::string SpecOf(std::string_view spec) {
 }
 
 TEST(ParamsTest, SpecListsEveryParameterAndReadsBackToItself) {
-  EXPECT_EQ(SpecOf("linucb"), "linucb:alpha=0.6,lambda=0.1");
-  EXPECT_EQ(SpecOf("linucb:lambda=2.5"), "linucb:alpha=0.6,lambda=2.5");
+  EXPECT_EQ(SpecOf("linucb"), "linucb:alpha=0.6,lambda=0.1,items=no");
+  EXPECT_EQ(SpecOf("linucb:lambda=2.5"), "linucb:alpha=0.6,lambda=2.5,items=no");
   for (const PolicyInfo* info : RegisteredPolicies()) {
     if (info->knows_truth) continue;
     const std::string spec = SpecOf(info->name);
@@ -60,7 +60,7 @@ TEST(ParamsTest, ErrorsNameTheParameterTheValueAndWhatIsAllowed) {
   EXPECT_EQ(SpecErrorOf("codband:likelihood=exact"),
             "policy 'codband': likelihood = 'exact', expected one of joint, product");
   EXPECT_EQ(SpecErrorOf("linucb:alhpa=1"),
-            "policy 'linucb': unknown parameter 'alhpa'; it takes alpha, lambda");
+            "policy 'linucb': unknown parameter 'alhpa'; it takes alpha, lambda, items");
   EXPECT_EQ(SpecErrorOf("random:x=1"), "policy 'random' takes no parameters, so 'x' is unknown");
   EXPECT_EQ(SpecErrorOf("codband:paperr"),
             "policy 'codband': 'paperr' is neither a preset (paper, paper-product) nor name=value");

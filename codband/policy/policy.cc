@@ -42,6 +42,10 @@ void CheckArms(std::string_view function, std::size_t dim, ArmsView arms) {
     Reject(function, fmt::format("arms hold {} numbers, expected a multiple of {}",
                                  arms.features.size(), dim));
   }
+  if (!arms.items.empty() && arms.items.size() != arms.count()) {
+    Reject(function, fmt::format("{} arms have {} items, expected {} or none", arms.count(),
+                                 arms.items.size(), arms.count()));
+  }
   if (!linalg::AllWithin(arms.features, kLargestNumber)) {
     const std::size_t i = FirstOutside(arms.features);
     Reject(function, fmt::format("feature {} of arm {} is {}, {}", i % dim, i / dim,
@@ -52,14 +56,16 @@ void CheckArms(std::string_view function, std::size_t dim, ArmsView arms) {
 void Reset(UserId user, Decision& decision) {
   decision.user = user;
   decision.arm = 0;
+  decision.item = kNoItem;
   decision.model = kNoModel;
   decision.period = 0;
   decision.mean = decision.width = decision.score = 0;
   decision.propensity = std::numeric_limits<double>::quiet_NaN();
 }
 
-void TakeFeatures(ArmsView arms, Decision& decision) {
+void TakeArm(ArmsView arms, Decision& decision) {
   const std::span<const double> chosen = arms.arm(decision.arm);
+  decision.item = arms.item(decision.arm);
   decision.features.assign(chosen.begin(), chosen.end());
 }
 
@@ -72,7 +78,7 @@ void Policy::Choose(UserId user, ArmsView arms, EventKey key, Decision& decision
   Reset(user, decision);
   const Propensity propensity = DoChoose(user, arms, key, decision);
   decision.propensity = propensity.OfChosen(decision.arm, arms.count());
-  TakeFeatures(arms, decision);
+  TakeArm(arms, decision);
 }
 
 Decision Policy::Choose(UserId user, ArmsView arms, EventKey key) const {
@@ -107,7 +113,7 @@ void Policy::Rank(UserId user, ArmsView arms, EventKey key, double floor, Rankin
   decision.width = chosen.width;
   decision.score = chosen.score;
   decision.propensity = chosen.probability;
-  TakeFeatures(arms, decision);
+  TakeArm(arms, decision);
 }
 
 void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const {
@@ -117,7 +123,7 @@ void Policy::DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) 
   const auto score_arms = [&](EventKey draw) {
     for (std::size_t i = 0; i < arms.count(); ++i) {
       Reset(user, alone);
-      static_cast<void>(DoChoose(user, {.features = arms.arm(i), .dim = dim_}, draw, alone));
+      static_cast<void>(DoChoose(user, arms.only(i), draw, alone));
       ranking.arms[i] = {.mean = alone.mean, .width = alone.width, .score = alone.score};
     }
   };

@@ -20,6 +20,7 @@ class PagedUsers;
 
 using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
+using ItemId = std::uint64_t;
 
 // The largest number of features of an arm. A model may add an intercept of its own.
 inline constexpr std::size_t kMaxFeatures = linalg::kMaxDimension - 1;
@@ -38,13 +39,24 @@ inline constexpr UserId kNobody = std::numeric_limits<UserId>::max();
 // The model of a decision made under no model, or under one that does not exist yet.
 inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
 
-// The arms on offer: `count()` feature vectors of `dim` numbers, row-major. Borrows; no copy.
+// The item of an arm that has no id.
+inline constexpr ItemId kNoItem = std::numeric_limits<ItemId>::max();
+
+// The arms on offer: `count()` feature vectors of `dim` numbers, row-major, and the items that they
+// are, if known: one for each arm, or none at all. An item keeps its id when its features change.
+// Borrows; no copy.
 struct ArmsView {
   std::span<const double> features;
   std::size_t dim = 0;
+  std::span<const ItemId> items = {};
 
   std::size_t count() const { return dim == 0 ? 0 : features.size() / dim; }
   std::span<const double> arm(std::size_t i) const { return features.subspan(i * dim, dim); }
+  ItemId item(std::size_t i) const { return items.empty() ? kNoItem : items[i]; }
+  // An offer of arm i alone.
+  ArmsView only(std::size_t i) const {
+    return {arm(i), dim, items.empty() ? items : items.subspan(i, 1)};
+  }
 };
 
 // What was chosen, with all that learning from it needs. Plain data: it may be stored, and its
@@ -53,6 +65,7 @@ struct Decision {
   UserId user = 0;
   std::uint32_t arm = 0;         // index among the arms on offer
   std::vector<double> features;  // of the chosen arm
+  ItemId item = kNoItem;         // that the chosen arm is
   ModelId model = kNoModel;      // the model that it was made under
   std::uint32_t period = 0;      // the user's period: the number of changes detected before
   double mean = 0;               // expected reward
@@ -67,6 +80,7 @@ struct Decision {
 struct Ranking {
   struct Arm {
     double mean = 0;         // expected reward
+    double item = 0;         // the part of it that is the item's own, beyond its features
     double width = 0;        // standard deviation of that expectation
     double score = 0;        // what the arms are ordered by
     double probability = 0;  // with which the arm is chosen in this state
@@ -74,8 +88,8 @@ struct Ranking {
   Decision decision;          // the choice; its propensity is the arm's probability
   std::vector<Arm> arms;      // in the order of the offer
   std::vector<double> theta;  // the parameter behind the means; empty if there is none
-  // mean = features · theta + intercept; codband takes a 0 in a column far from 0 for a missing
-  // value, of which this does not know (docs/algorithms.md, Units)
+  // mean = features · theta + intercept + the item's own part; codband takes a 0 in a column far
+  // from 0 for a missing value, of which this does not know (docs/algorithms.md, Units)
   double intercept = 0;
   std::size_t draws = 0;  // samples that the probabilities were estimated from; 0: closed form
 };
@@ -102,6 +116,21 @@ struct UserDescription {
   ModelId model = kNoModel;
   double chance = 0;               // posterior probability of the assignment
   std::uint64_t observations = 0;  // since the last detected change
+};
+
+// What was learned of an item itself, beyond its features, for display.
+struct ItemDescription {
+  struct Group {
+    ModelId model = kNoModel;
+    std::uint64_t users = 0;  // who were shown it
+    double effect = 0;        // the item's own included
+    double width = 0;
+  };
+  std::uint64_t shown = 0;
+  double reward = 0;  // the sum
+  double effect = 0;  // expected reward beyond what the features say
+  double width = 0;   // standard deviation of that expectation
+  std::vector<Group> groups = {};
 };
 
 // A bandit policy: chooses one of the arms for a user, and learns from the reward.
@@ -156,6 +185,10 @@ class Policy {
   // before counts as that of a new user.
   virtual bool Forget(UserId user) = 0;
 
+  // Removes what was learned of this item itself, beyond its features: if it comes again it is a
+  // new one. Returns false if nothing was. The default is for policies that learn nothing of items.
+  virtual bool ForgetItem(ItemId) { return false; }
+
   // The number of models.
   virtual std::size_t model_count() const = 0;
 
@@ -168,6 +201,7 @@ class Policy {
   // For display; empty unless the policy shares models.
   virtual std::vector<ModelDescription> DescribeModels() const { return {}; }
   virtual std::optional<UserDescription> DescribeUser(UserId) const { return std::nullopt; }
+  virtual std::optional<ItemDescription> DescribeItem(ItemId) const { return std::nullopt; }
 
   // The capability to keep only recently active users in memory (paged_users.h); nullptr: the
   // policy keeps all of its state in memory.

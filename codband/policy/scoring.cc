@@ -11,7 +11,7 @@
 namespace codband {
 
 Propensity ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double alpha,
-                              ArmsView arms, Decision& decision) {
+                              ArmsView arms, Decision& decision, const ItemScores& items) {
   constexpr std::size_t kChunk = 64;
   std::array<double, kChunk> variances;
   decision.score = -std::numeric_limits<double>::infinity();
@@ -22,10 +22,11 @@ Propensity ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double
     for (std::size_t i = 0; i < count; ++i) {
       const double mean = linalg::Dot(arms.arm(first + i), posterior.mean());
       const double width = std::sqrt(variances[i]);
-      const double score = mean + alpha * width;
+      const double item = items.scores.empty() ? 0 : items.scores[first + i];
+      const double score = mean + alpha * width + item;
       if (score > decision.score) {
         decision.arm = static_cast<std::uint32_t>(first + i);
-        decision.mean = mean;
+        decision.mean = mean + (items.means.empty() ? 0 : items.means[first + i]);
         decision.width = width;
         decision.score = score;
       }
@@ -35,10 +36,14 @@ Propensity ChooseByUpperBound(const linalg::GaussianPosterior& posterior, double
 }
 
 std::uint32_t BestArm(std::span<const double> theta, ArmsView arms) {
+  return BestArm(theta, {}, arms);
+}
+
+std::uint32_t BestArm(std::span<const double> theta, std::span<const double> added, ArmsView arms) {
   std::uint32_t best = 0;
   double best_score = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < arms.count(); ++i) {
-    const double score = linalg::Dot(arms.arm(i), theta);
+    const double score = linalg::Dot(arms.arm(i), theta) + (added.empty() ? 0 : added[i]);
     if (score > best_score) {
       best = static_cast<std::uint32_t>(i);
       best_score = score;

@@ -80,7 +80,8 @@ class Run {
  private:
   struct Visit {
     std::vector<double> arms;  // row-major
-    std::size_t first = 0;     // index of the first candidate among the arms
+    std::vector<ItemId> items;
+    std::size_t first = 0;  // index of the first candidate among the arms
     Decision decision;
     bool change_detected = false;
   };
@@ -93,16 +94,19 @@ class Run {
     RandomStream({.seed = seed_, .event = number}, kShufflePurpose)
         .Shuffle(std::span<std::uint32_t>(order_));
     visit.arms.clear();
+    visit.items.clear();
     for (std::size_t i = 0; i < order_.size(); ++i) {
       if (order_[i] == first) visit.first = i;
       const double* const row = stream_.features.data() + order_[i] * stream_.dim;
       visit.arms.insert(visit.arms.end(), row, row + stream_.dim);
+      if (!stream_.item_ids.empty()) visit.items.push_back(stream_.item_ids[order_[i]]);
     }
   }
 
   void PlayVisit(std::size_t number, Visit& visit) {
     const EventKey key{.seed = seed_, .event = number};
-    policy_.Choose(stream_.events[number].user, {.features = visit.arms, .dim = stream_.dim}, key,
+    policy_.Choose(stream_.events[number].user,
+                   {.features = visit.arms, .dim = stream_.dim, .items = visit.items}, key,
                    visit.decision);
     visit.change_detected = false;
     if (!Counts(visit)) return;

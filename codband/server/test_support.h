@@ -164,6 +164,14 @@ class FakeEngine final : public engine::Engine {
                          .importance = 0.25}},
             .sharing = {"tags=<b>"}};
   }
+  std::optional<ItemDescription> DescribeItem(const std::string& id) const override {
+    if (id != "hit") return std::nullopt;
+    return ItemDescription{.shown = 3,
+                           .reward = 2,
+                           .effect = 0.25,
+                           .width = 0.125,
+                           .groups = {{.model = 1, .users = 2, .effect = 0.5, .width = 0.25}}};
+  }
   void Forget(std::string user, Done<Status> done) override {
     ++calls_;
     const Status status =

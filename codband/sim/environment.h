@@ -15,6 +15,7 @@ namespace codband::sim {
 struct Visit {
   UserId user = 0;
   std::vector<double> arms;     // row-major
+  std::vector<ItemId> items;    // of the arms; empty: they have no ids
   std::vector<double> means;    // expected reward of each arm
   std::vector<double> rewards;  // reward of each arm, if it is chosen
 };

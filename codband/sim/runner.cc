@@ -79,7 +79,8 @@ class Run {
       const Visit& visit = visits_[slot];
       const EventKey key{.seed = seed_, .event = round * visits_.size() + slot};
       Decision& decision = decisions_[slot];
-      policy_.Choose(visit.user, {.features = visit.arms, .dim = environment_.dim()}, key,
+      policy_.Choose(visit.user,
+                     {.features = visit.arms, .dim = environment_.dim(), .items = visit.items}, key,
                      decision);
       alarms_[slot] =
           policy_.Learn(decision, visit.rewards[decision.arm], key).change_detected ? 1 : 0;

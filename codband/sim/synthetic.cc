@@ -25,6 +25,8 @@ enum class Purpose : std::uint64_t {
   kVisitor = 1006,
   kLuck = 1007,  // not kVisit, so that the arms do not depend on the kind of reward
   kCommonDirection = 1008,
+  kItemEffect = 1009,       // event: the arm
+  kGroupItemEffect = 1010,  // event: the arm and the parameter
 };
 
 // The concentration of setting 1, and the least distance between parameters.
@@ -142,19 +144,21 @@ class Synthetic final : public Environment {
     visit.arms.resize(options_.arms * options_.dim);
     visit.means.resize(options_.arms);
     visit.rewards.resize(options_.arms);
+    visit.items.clear();
     std::vector<std::size_t>& chosen = chosen_;
     chosen.clear();
     while (chosen.size() < options_.arms) {
       const std::size_t arm = random.Below(options_.pool);
       if (std::ranges::find(chosen, arm) == chosen.end()) chosen.push_back(arm);
     }
+    if (has_items()) visit.items.assign(chosen.begin(), chosen.end());
     const std::span<const double> parameter = parameter_of(visit.user);
     for (std::size_t i = 0; i < options_.arms; ++i) {
       const std::span<const double> features =
           std::span(arm_pool_).subspan(chosen[i] * options_.dim, options_.dim);
       std::ranges::copy(features,
                         visit.arms.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
-      const double fit = linalg::Dot(features, parameter);
+      const double fit = linalg::Dot(features, parameter) + EffectOf(chosen[i], visit.user);
       visit.means[i] = rewards_.Mean(fit);
       visit.rewards[i] = rewards_.Reward(fit, luck);
     }
@@ -170,6 +174,19 @@ class Synthetic final : public Environment {
     std::size_t from = 0;
     std::size_t to = 0;
   };
+
+  bool has_items() const { return options_.item_effects || options_.group_item_effects; }
+  double EffectOf(std::size_t arm, UserId user) const {
+    double effect = 0;
+    if (const double variance = options_.item_effects.value_or(0); variance > 0) {
+      effect += std::sqrt(variance) * Stream(Purpose::kItemEffect, arm).Normal();
+    }
+    if (const double variance = options_.group_item_effects.value_or(0); variance > 0) {
+      const std::uint64_t pair = arm + options_.pool * users_[user].model;
+      effect += std::sqrt(variance) * Stream(Purpose::kGroupItemEffect, pair).Normal();
+    }
+    return effect;
+  }
 
   RandomStream Stream(Purpose purpose, std::uint64_t event) const {
     return {{.seed = seed_, .event = event}, static_cast<std::uint64_t>(purpose)};
@@ -353,6 +370,14 @@ Status SyntheticOptions::Validate() const {
     return Status::InvalidArgument(fmt::format("separation = {}, expected a number from {} to {}",
                                                *separation, kLeastSeparation, kMostSeparation));
   }
+  const auto check_variance = [](std::string_view field,
+                                 const std::optional<double>& value) -> Status {
+    if (!value || (*value >= 0 && *value <= 100)) return {};
+    return Status::InvalidArgument(
+        fmt::format("{} = {}, expected a number from 0 to 100", field, *value));
+  };
+  CODBAND_RETURN_IF_ERROR(check_variance("item-effects", item_effects));
+  CODBAND_RETURN_IF_ERROR(check_variance("group-item-effects", group_item_effects));
   if (drift && setting == Setting::kStationary) {
     return Status::InvalidArgument(
         "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 no user changes");

@@ -61,6 +61,13 @@ struct SyntheticOptions {
 
   RewardKind rewards = RewardKind::kGaussian;
 
+  // Arms are items: policies see their ids, and each has an effect of its own on what a reward is
+  // drawn from, N(0, this variance), for all users alike. 0: ids without effects; without a value
+  // arms have no ids.
+  std::optional<double> item_effects = {};
+  // The same for each pair of an item and a parameter: favourites of a taste.
+  std::optional<double> group_item_effects = {};
+
   // The values that the paper uses for this setting.
   static SyntheticOptions Paper(Setting setting);
 

@@ -8,6 +8,8 @@
 
 #include "codband/base/check.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/linalg/kernels.h"
+#include "codband/policy/baselines/baseline_items.h"
 #include "codband/policy/baselines/contributions.h"
 #include "codband/policy/baselines/linucb.h"
 #include "codband/policy/common_params.h"
@@ -21,8 +23,8 @@ class LinearGroups : public Policy {
  public:
   // Groups by the true parameter, or one for all if there is no truth.
   LinearGroups(std::size_t dim, double prior_precision, double noise_variance,
-               const GroundTruth* truth)
-      : Policy(dim), truth_(truth), prior_(dim, prior_precision, noise_variance) {}
+               const GroundTruth* truth, bool items = false)
+      : Policy(dim), truth_(truth), prior_(dim, prior_precision, noise_variance), items_(items) {}
 
   bool Forget(UserId user) final {
     const Contributions* given = users_.Find(user);
@@ -30,7 +32,13 @@ class LinearGroups : public Policy {
     for (const Contributions::Entry& entry : given->entries()) {
       groups_[entry.model].Remove(entry.stats);
     }
+    items_.Forget(user);
     return users_.Erase(user);
+  }
+
+  bool ForgetItem(ItemId item) final { return items_.ForgetItem(item); }
+  std::optional<ItemDescription> DescribeItem(ItemId item) const final {
+    return items_.Describe(item);
   }
 
   std::size_t model_count() const final { return groups_.size(); }
@@ -39,6 +47,7 @@ class LinearGroups : public Policy {
     out.U64(groups_.size());
     for (const linalg::GaussianPosterior& group : groups_) group.Save(out);
     users_.Save(out);
+    items_.Save(out);
   }
 
   void DoLoadState(ByteReader& in) final {
@@ -47,8 +56,12 @@ class LinearGroups : public Policy {
     groups_.assign(count, prior_);
     for (linalg::GaussianPosterior& group : groups_) group.Load(in);
     users_.Load(in, [&] { return Contributions(dim()); });
+    items_.Load(in);
     if (in.ok()) CheckLoadedState(in);
   }
+
+ protected:
+  const BaselineItems& items() const { return items_; }
 
  private:
   // The contributions of all users must add up to the observations of the groups.
@@ -89,9 +102,12 @@ class LinearGroups : public Policy {
                       decision.model, limit));
     }
     if (decision.model >= groups_.size()) groups_.resize(decision.model + 1, prior_);
-    groups_[decision.model].Add(decision.features, reward);
+    linalg::GaussianPosterior& group = groups_[decision.model];
+    const double expected = linalg::Dot(decision.features, group.mean());
+    const double left = items_.Learn(decision, expected, reward);
+    group.Add(decision.features, left);
     users_.FindOrMake(decision.user, [&] { return Contributions(dim()); })
-        .Add(decision.model, decision.features, reward);
+        .Add(decision.model, decision.features, left);
     return {};
   }
 
@@ -105,17 +121,18 @@ class LinearGroups : public Policy {
   linalg::GaussianPosterior prior_;
   std::vector<linalg::GaussianPosterior> groups_;
   UserTable<Contributions> users_;
+  BaselineItems items_;
 };
 
 class UniformLinUcb final : public LinearGroups {
  public:
   UniformLinUcb(std::size_t dim, LinUcbOptions options)
-      : LinearGroups(dim, options.lambda, 1, nullptr), alpha_(options.alpha) {}
+      : LinearGroups(dim, options.lambda, 1, nullptr, options.items), alpha_(options.alpha) {}
 
  private:
   Propensity ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
                       Decision& decision) const override {
-    return ChooseByUpperBound(group, alpha_, arms, decision);
+    return ChooseByUpperBound(group, alpha_, arms, decision, items().ScoresOf(arms));
   }
 
   double alpha_;
@@ -162,7 +179,8 @@ PolicyInfo UniformLinUcbInfo() {
           .summary = "one linear model for everybody, upper confidence bound",
           .paper = "Li, Chu, Langford & Schapire, WWW 2010",
           .shares_between_users = true,
-          .params = {AlphaParam(LinUcbOptions{}.alpha), LambdaParam(LinUcbOptions{}.lambda)}};
+          .params = {AlphaParam(LinUcbOptions{}.alpha), LambdaParam(LinUcbOptions{}.lambda),
+                     ItemsParam()}};
 }
 
 PolicyInfo OracleLinUcbInfo() {
@@ -189,9 +207,10 @@ PolicyInfo OracleGreedyInfo() {
 }
 
 std::unique_ptr<Policy> MakeUniformLinUcb(const ParamValues& params, const PolicyContext& context) {
-  return std::make_unique<UniformLinUcb>(
-      context.dim,
-      LinUcbOptions{.alpha = params.Number("alpha"), .lambda = params.Number("lambda")});
+  return std::make_unique<UniformLinUcb>(context.dim,
+                                         LinUcbOptions{.alpha = params.Number("alpha"),
+                                                       .lambda = params.Number("lambda"),
+                                                       .items = params.Word("items") == "yes"});
 }
 
 std::unique_ptr<Policy> MakeOracleLinUcb(const ParamValues& params, const PolicyContext& context) {

@@ -17,12 +17,14 @@ namespace codband {
 //   parameter, and the features are those of the user.
 // - The ridge is λ instead of 1.
 // Symbols: A = λI + Σ x xᵀ, the precision; θ̂ = A⁻¹ Σ r x, the ridge estimate.
-// Parameters: alpha ≥ 0 (0.6), the width of the confidence bound; lambda > 0 (0.1), the ridge.
+// Parameters: alpha ≥ 0 (0.6), the width of the confidence bound; lambda > 0 (0.1), the ridge;
+// items (no), whether items have effects of their own (baseline_items.h).
 // Cost: O(n d²) to choose among n arms, O(d²) to learn; no allocation.
 // Persisted: each user's sufficient statistics and Cholesky factor.
 struct LinUcbOptions {
   double alpha = 0.6;
   double lambda = 0.1;
+  bool items = false;
 };
 
 PolicyInfo LinUcbInfo();

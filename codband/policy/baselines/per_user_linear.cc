@@ -1,5 +1,7 @@
 #include "codband/policy/baselines/per_user_linear.h"
 
+#include "codband/linalg/kernels.h"
+
 namespace codband {
 
 const linalg::GaussianPosterior& PerUserLinear::PosteriorOf(UserId user) const {
@@ -8,7 +10,9 @@ const linalg::GaussianPosterior& PerUserLinear::PosteriorOf(UserId user) const {
 }
 
 LearnOutcome PerUserLinear::DoLearn(const Decision& decision, double reward, EventKey, LearnMemo*) {
-  users_.FindOrMake(decision.user, [&] { return prior_; }).Add(decision.features, reward);
+  linalg::GaussianPosterior& posterior = users_.FindOrMake(decision.user, [&] { return prior_; });
+  const double expected = linalg::Dot(decision.features, posterior.mean());
+  posterior.Add(decision.features, items_.Learn(decision, expected, reward));
   return {};
 }
 
@@ -19,6 +23,7 @@ void PerUserLinear::DoGrow(std::size_t dim) {
 
 void PerUserLinear::DoLoadState(ByteReader& in) {
   users_.Load(in, [&] { return prior_; });
+  items_.Load(in);
 }
 
 }  // namespace codband

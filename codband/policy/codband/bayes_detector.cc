@@ -181,15 +181,15 @@ void BayesDetector::Observe(const LearnStep& step) {
   double log_predictive = 0;
   const std::uint64_t length = step.user.current.data.m() + 1;
   if (length <= young() || ReviewDue(step.user, length)) {
-    log_predictive =
-        LogPredictive(ModelOf(step.user).posterior, hyper_.noise(), step.x, step.reward);
+    log_predictive = LogPredictive(ModelOf(step.user).posterior, hyper_.noise(), step.x,
+                                   step.reward, step.item_part);
   } else {
     assignment_.PriorChances(step.id, &step.user, prior_chances_);
     log_predictive =
         filter_.Update(pool_, hyper_.noise(), hyper_.change_rate().hazard(), prior_chances_,
-                       state.window, step.x, step.reward, state.belief, step.memo);
+                       state.window, step.x, step.reward, state.belief, step.memo, step.item_part);
   }
-  state.window.Push(step.x, step.reward, log_predictive);
+  state.window.Push(step.x, step.reward, log_predictive, step.item_part);
 }
 
 bool BayesDetector::Reassign(const LearnStep& step) {
@@ -216,8 +216,9 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
     return;
   }
   const RewardNoise& noise = hyper_.noise();
-  trial.evidence += LogPredictive(ModelOf(step.user).posterior, noise, step.x, step.reward) -
-                    LogPredictive(pool_.model(*old_model).posterior, noise, step.x, step.reward);
+  trial.evidence +=
+      LogPredictive(ModelOf(step.user).posterior, noise, step.x, step.reward, step.item_part) -
+      LogPredictive(pool_.model(*old_model).posterior, noise, step.x, step.reward, step.item_part);
   if (--trial.left > 0) return;
   if (trial.evidence > 0) {
     change_rate.Confirm(trial.verdicts);
@@ -305,10 +306,10 @@ std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* t
     window.ReadFeatures(age, x.values());
     const double reward = window.reward(age);
     reduced_.Remove(x, reward);
-    score -= LogPredictive(reduced_, hyper_.noise(), x, reward);
+    score -= LogPredictive(reduced_, hyper_.noise(), x, reward, window.offset(age));
     double total = score;
     if (target != nullptr) {
-      score += LogPredictive(target->posterior, hyper_.noise(), x, reward);
+      score += LogPredictive(target->posterior, hyper_.noise(), x, reward, window.offset(age));
       total = score;
     } else {
       total += filter_.fresh_log_densities()[age];

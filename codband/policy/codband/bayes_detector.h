@@ -24,6 +24,8 @@ struct FilterState final : DetectorState {
   std::string Fault(const Period& period) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in, const RecordLayout& layout) override;
+  void SaveRest(ByteWriter& out) const override { window.SaveOffsets(out); }
+  void LoadRest(ByteReader& in) override { window.LoadOffsets(in); }
 
   ChangeWindow window;  // the observations that a change found now may turn out to precede
   Belief belief = {};   // the posterior over the user's model

@@ -25,6 +25,7 @@ struct LearnStep {
   UserRecord& user;
   std::span<const double> x;  // as the models see it
   double reward;
+  double item_part;    // what was taken from it as the item's own
   bool beyond_limits;  // it had to be limited (observation_limits.h)
   EventKey key;
   LearnMemo* memo;

@@ -10,10 +10,10 @@
 namespace codband {
 
 double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
-                     std::span<const double> x, double r) {
+                     std::span<const double> x, double r, double offset) {
   const double mean = linalg::Dot(x, model.mean());
   const double variance = noise.clicks() ? 1 : model.noise_variance() + model.Variance(x);
-  return noise.LogDensity(r, mean, variance);
+  return noise.LogDensity(r, mean, variance, offset);
 }
 
 ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), capacity_(window + 1) {
@@ -26,7 +26,8 @@ ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), cap
 // With rows newest first, the leading j × j block of the Gram matrix belongs to the newest j, so
 // that a row of the factor gives the density of one more observation given the newer ones.
 void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
-                              const ChangeWindow& window, std::span<const double> x, double r) {
+                              const ChangeWindow& window, std::span<const double> x, double r,
+                              double offset) {
   double sum = 0;
   for (std::size_t i = 0; i < fresh_.size(); ++i) {
     const std::span<double> row = std::span(features_).subspan(i * dim_, dim_);
@@ -54,14 +55,16 @@ void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const Rewa
     variance = std::max(variance, prior.noise_variance());  // at least the noise, but for rounding
     lower[i] = std::sqrt(variance);
     solved_[i] = (residual - expected) / lower[i];
-    sum += noise.LogDensity(reward, reward - (residual - expected), variance);
+    sum += noise.LogDensity(reward, reward - (residual - expected), variance,
+                            i == 0 ? offset : window.offset(i - 1));
     fresh_[i] = sum;
   }
 }
 
 double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                             std::span<const double> prior_weights, const ChangeWindow& window,
-                            std::span<const double> x, double r, Belief& belief, LearnMemo* memo) {
+                            std::span<const double> x, double r, Belief& belief, LearnMemo* memo,
+                            double offset) {
   const std::size_t models = pool.size();
   CODBAND_DCHECK(prior_weights.size() == models + 1);
   chances_.resize(models + 1);
@@ -72,12 +75,12 @@ double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, dou
     for (std::size_t k = 0; k < models; ++k) {
       const double before =
           (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
-      log_weights_[k] = before > 0
-                            ? std::log(before) + LogPredictive(pool.model(k).posterior, noise, x, r)
-                            : -std::numeric_limits<double>::infinity();
+      log_weights_[k] = before > 0 ? std::log(before) +
+                                         LogPredictive(pool.model(k).posterior, noise, x, r, offset)
+                                   : -std::numeric_limits<double>::infinity();
     }
   });
-  LearnMemo::Fill(memo, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r); });
+  LearnMemo::Fill(memo, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r, offset); });
   const double log_start = std::log(hazard * prior_weights[models]);
   // The evidence before a start, relative to that before the newest observation.
   double before_start = 0;

@@ -35,17 +35,19 @@ class ChangeFilter {
 
   // One more observation of a user, not yet in the window. `prior_weights` has a place for every
   // model and a last one for a fresh parameter; they add up to 1. Returns the log density of r
-  // given all that came before. With a memo, scores are recorded or replayed.
+  // given all that came before. With a memo, scores are recorded or replayed. `offset`: what was
+  // taken from r as the item's own.
   double Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                 std::span<const double> prior_weights, const ChangeWindow& window,
-                std::span<const double> x, double r, Belief& belief, LearnMemo* memo = nullptr);
+                std::span<const double> x, double r, Belief& belief, LearnMemo* memo = nullptr,
+                double offset = 0);
 
   // After Update: ln p(the last j + 1 observations | a fresh parameter), the newest included.
   std::span<const double> fresh_log_densities() const { return fresh_; }
 
  private:
   void ScoreFresh(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
-                  const ChangeWindow& window, std::span<const double> x, double r);
+                  const ChangeWindow& window, std::span<const double> x, double r, double offset);
 
   std::size_t dim_;
   std::size_t capacity_;
@@ -61,6 +63,6 @@ class ChangeFilter {
 
 // ln p(r | x, model): the posterior predictive density.
 double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
-                     std::span<const double> x, double r);
+                     std::span<const double> x, double r, double offset = 0);
 
 }  // namespace codband

@@ -65,7 +65,7 @@ void ChangeWindow::TakeColumns(std::span<const double> x) {
   rows_ = std::move(rows);
 }
 
-void ChangeWindow::Push(std::span<const double> x, double r, double log_predictive) {
+void ChangeWindow::Push(std::span<const double> x, double r, double log_predictive, double offset) {
   if (capacity_ == 0) return;
   if (!columns_.Covers(x)) TakeColumns(x);
   if (size() < capacity_) {
@@ -82,15 +82,27 @@ void ChangeWindow::Push(std::span<const double> x, double r, double log_predicti
   }
   row[columns_.size()] = FiniteFloat(log_predictive);
   SetReward(newest_, r);
+  if (offset != 0 && offsets_ == nullptr) {
+    offsets_ = std::make_unique<std::vector<double>>();
+    offsets_->reserve(capacity_);
+  }
+  if (offsets_ == nullptr) return;
+  offsets_->resize(size());
+  (*offsets_)[newest_] = offset;
 }
 
 void ChangeWindow::KeepNewest(std::size_t count) {
   if (count >= size()) return;
   // The oldest to the front, then cut.
   const std::size_t oldest = (newest_ + 1) % size();
-  const auto first = rows_.begin();
-  std::rotate(first, first + static_cast<std::ptrdiff_t>(oldest * width()), rows_.end());
-  rows_.erase(first, first + static_cast<std::ptrdiff_t>((size() - count) * width()));
+  const std::size_t surplus = size() - count;
+  const auto keep = [&](auto& values, std::size_t width) {
+    const auto first = values.begin();
+    std::rotate(first, first + static_cast<std::ptrdiff_t>(oldest * width), values.end());
+    values.erase(first, first + static_cast<std::ptrdiff_t>(surplus * width));
+  };
+  keep(rows_, width());
+  if (offsets_ != nullptr) keep(*offsets_, 1);
   newest_ = static_cast<std::uint32_t>(count == 0 ? 0 : count - 1);
 }
 
@@ -106,6 +118,7 @@ void ChangeWindow::Save(ByteWriter& out) const {
 }
 
 void ChangeWindow::Load(ByteReader& in, const RecordLayout& layout) {
+  offsets_.reset();
   const std::size_t count = in.Count("window of observations", sizeof(double) + sizeof(float));
   newest_ = in.U32("newest observation");
   if (layout.columns) {
@@ -131,6 +144,19 @@ void ChangeWindow::Load(ByteReader& in, const RecordLayout& layout) {
     in.Floats("observations of the window",
               std::span(rows_).subspan(place * width(), columns_.size() + 1));
   }
+}
+
+void ChangeWindow::SaveOffsets(ByteWriter& out) const {
+  out.U8(offsets_ == nullptr ? 0 : 1);
+  if (offsets_ != nullptr) out.Doubles(*offsets_);
+}
+
+void ChangeWindow::LoadOffsets(ByteReader& in) {
+  offsets_.reset();
+  if (in.U8("offsets of the window") == 0) return;
+  offsets_ = std::make_unique<std::vector<double>>(size());
+  offsets_->reserve(capacity_);
+  in.Doubles("offsets of the window", *offsets_);
 }
 
 }  // namespace codband

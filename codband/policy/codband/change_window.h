@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,14 +30,19 @@ class ChangeWindow {
   double log_predictive(std::size_t age) const {
     return rows_[Place(age) * width() + columns_.size()];
   }
+  // What was taken from the reward as the item's own.
+  double offset(std::size_t age) const { return offsets_ == nullptr ? 0 : (*offsets_)[Place(age)]; }
 
   // Allocates only while the window has not been full before, and for columns that are new to it.
-  void Push(std::span<const double> x, double r, double log_predictive);
+  void Push(std::span<const double> x, double r, double log_predictive, double offset = 0);
   // Forgets all but the newest `count`.
   void KeepNewest(std::size_t count);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in, const RecordLayout& layout);
+  // Offsets, by themselves; loaded after the rest.
+  void SaveOffsets(ByteWriter& out) const;
+  void LoadOffsets(ByteReader& in);
 
  private:
   // Numbers of an observation: features, log predictive, and the bits of its reward in two places.
@@ -50,6 +56,7 @@ class ChangeWindow {
   std::uint32_t capacity_;
   std::uint32_t newest_ = 0;
   std::vector<float> rows_;  // one block of memory for all: every user has a window
+  std::unique_ptr<std::vector<double>> offsets_;  // nullptr: all are 0
 };
 
 // Rounds to what ChangeWindow can hold.

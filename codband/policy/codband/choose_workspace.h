@@ -4,6 +4,7 @@
 
 #include "codband/policy/codband/departure.h"
 #include "codband/policy/codband/thompson_integral.h"
+#include "codband/policy/item_effects.h"
 
 namespace codband {
 
@@ -15,6 +16,10 @@ struct ChooseWorkspace {
   std::vector<double> chances;
   DepartureSolver departure_solver;
   std::vector<double> departure;
+  std::vector<ItemEffects::Share> shares;
+  std::vector<double> item_means;
+  std::vector<double> item_variances;
+  std::vector<double> item_scores;
   std::vector<double> rows;  // features of arms
   std::vector<double> seen;  // the same as the models see them
   ThompsonIntegral::Points points;

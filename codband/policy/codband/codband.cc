@@ -42,13 +42,14 @@ Propensity CoDBand::DoChoose(UserId user, ArmsView given, EventKey key, Decision
   }
   // Line 17: the arm with the largest xᵀθ̃.
   const std::span<const double> theta = draw ? drawn : mean;
-  decision.arm = BestArm(theta.first(dim()), arms);
+  decision.arm = BestArm(theta.first(dim()), outlook.item_scores, arms);
   const std::span<const double> x = arms.arm(decision.arm);
   decision.period = outlook.period;
   decision.model = outlook.IdOf(model);
-  decision.score = Score(x, theta);
-  decision.mean = Score(x, mean);
-  decision.width = std::sqrt(outlook.Posterior(model).Variance(Extend(x)));
+  decision.score = Score(x, theta) + outlook.ItemScore(decision.arm);
+  decision.mean = Score(x, mean) + outlook.ItemMean(decision.arm);
+  decision.width =
+      std::sqrt(outlook.Posterior(model).Variance(Extend(x)) + outlook.ItemVariance(decision.arm));
   return outlook.draw_chance > 0 ? Propensity::Sampled() : Propensity::Certain();
 }
 
@@ -68,11 +69,15 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   Extend(x.values().first(dim()), x.values());
   const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
+  // What is the item's own says nothing of the user: all that follows learns from the rest.
+  const ItemPart part = FindItemPart(decision, user, x, reward);
+  reward -= part.effect;
   if (late) {
     ledger_.ObserveLate(user, decision.period, x, reward);
+    ObserveItem(decision, user, user.past.ModelOf(decision.period), part);
     return as_before;
   }
-  const LearnStep step{decision.user, user, x, reward, beyond, key, memo};
+  const LearnStep step{decision.user, user, x, reward, part.effect, beyond, key, memo};
   if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
   if (!user.has_period()) StartPeriod(user, decision, key);  // lines 8-15
@@ -85,12 +90,14 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   pool_.Observe(user.current.model, x, reward);  // line 21
   assignment_.CountObservation(user.current);
   if (decision.user == kNobody) {  // who stays where they are
+    ObserveItem(decision, user, user.current.model, part);
     assignment_.ResampleConcentration(key);
     return {.before = before, .after = user.current.model};
   }
   bool changed = detector_->Reassign(step);  // line 22: Algorithm 2
-  assignment_.ResampleConcentration(key);    // line 23
-  if (detector_->Alarm(user)) {              // lines 25-27
+  ObserveItem(decision, user, user.current.model, part);
+  assignment_.ResampleConcentration(key);  // line 23
+  if (detector_->Alarm(user)) {            // lines 25-27
     ledger_.Close(user);
     changed = true;
   }
@@ -110,29 +117,35 @@ void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey k
 Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const {
   std::optional<UserRecord> scratch;
   const UserRecord* record = users_.Peek(user, scratch);
+  Outlook outlook = Believe(user, record, work);
+  if (item_effects_ && !arms.items.empty()) LookAtItems(arms, work, outlook);
+  outlook.draw_chance =
+      draw_chance_(outlook.Posterior(outlook.likeliest), arms, options_.intercept, work.rows);
+  return outlook;
+}
+
+Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& work) const {
   // A record from the archive may be newer than the models.
   const std::optional<std::size_t> own =
-      record != nullptr ? pool_.IndexOf(record->current.model) : std::nullopt;
+      user != nullptr ? pool_.IndexOf(user->current.model) : std::nullopt;
   Outlook outlook{.pool = pool_};
-  if (record != nullptr) outlook.period = record->past.closed_count();
-  if (own && user == kNobody) {
-    assignment_.PriorChances(user, record, work.chances);
-    CountVisitsOfNobody(*own, record->current.data.m(), work.chances);
+  if (user != nullptr) outlook.period = user->past.closed_count();
+  if (own && id == kNobody) {
+    assignment_.PriorChances(id, user, work.chances);
+    CountVisitsOfNobody(*own, user->current.data.m(), work.chances);
   } else if (own) {
     work.chances.resize(pool_.size() + 1);
-    detector_->ModelChances(user, *record, work.prior_chances, work.chances);
+    detector_->ModelChances(id, *user, work.prior_chances, work.chances);
   } else {
-    assignment_.PriorChances(user, record, work.chances);
+    assignment_.PriorChances(id, user, work.chances);
   }
   outlook.chances = work.chances;
   outlook.likeliest =
       static_cast<std::size_t>(std::ranges::max_element(work.chances) - work.chances.begin());
-  if (own && random_effects_ && user != kNobody) {
+  if (own && random_effects_ && id != kNobody) {
     outlook.own = *own;
-    outlook.departure = FindDeparture(outlook, *record, work);
+    outlook.departure = FindDeparture(outlook, *user, work);
   }
-  outlook.draw_chance =
-      draw_chance_(outlook.Posterior(outlook.likeliest), arms, options_.intercept, work.rows);
   return outlook;
 }
 
@@ -163,7 +176,7 @@ ArmsView CoDBand::See(ArmsView arms, ChooseWorkspace& work) const {
   for (std::size_t i = 0; i < arms.count(); ++i) {
     hyper_.scales().Shift(std::span(work.seen).subspan(i * arms.dim, arms.dim));
   }
-  return {.features = work.seen, .dim = arms.dim};
+  return {.features = work.seen, .dim = arms.dim, .items = arms.items};
 }
 
 void CoDBand::Extend(std::span<const double> features, std::span<double> x) const {
@@ -196,12 +209,13 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
     : Policy(dim),
       options_(options),
       hyper_(dim, options),
+      items_(true),
       pool_(hyper_.prior(), StartClock(options)),
       users_([this] { return NewUser(); },
              [this](UserRecord& user, ByteReader& in) {
                user.Load(in, dim_before_columns_, inner_dim());
              }),
-      ledger_(pool_, options.history, options.intercept),
+      ledger_(pool_, items_, options.history, options.intercept),
       assignment_(options, pool_, ledger_, users_),
       detector_(FindPart<DetectorFactory>("detector",
                                           options.detector)({.options = options_,
@@ -215,6 +229,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       dim_before_columns_(pool_.prior().dim()),
       random_effects_(FindPart<bool>("departure", options.departure) &&
                       traits_.supports_random_effects),
+      item_effects_(FindPart<bool>("items", options.items)),
       draw_chance_(FindPart<DrawChance>("explore", options.explore)),
       integral_(inner_dim(), options.v) {
   if (traits_.tempers_clicks) assignment_.TemperClicks(&hyper_.noise());

@@ -26,6 +26,7 @@ struct CoDBandOptions {
   std::string_view model_prior = "crp";
   std::string_view explore = "adaptive";
   std::string_view departure = "learned";
+  std::string_view items = "learned";
   std::string_view outliers = "limited";
   bool intercept = true;
   double v = 1;

@@ -155,6 +155,7 @@ std::vector<ParamInfo> Params() {
       Choice("prior", "which models are likely beforehand"),
       Choice("explore", "when to draw the parameter (Thompson sampling)", Change::kLive),
       Choice("departure", "detector=bayes: how a user departs from the model", Change::kLive),
+      Choice("items", "what an item is beyond its features"),
       Choice("outliers", "observations and users far from all others", Change::kLive),
       {.name = "intercept",
        .help = "whether models have a constant beside the features",
@@ -178,6 +179,7 @@ std::vector<std::pair<std::string, std::string>> PaperValues(std::string likelih
           {"prior", "crp"},
           {"explore", "thompson"},
           {"departure", "none"},
+          {"items", "none"},
           {"outliers", "kept"},
           {"intercept", "no"},
           {"history", "0"},
@@ -236,6 +238,7 @@ std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyConte
                          .model_prior = word("prior"),
                          .explore = word("explore"),
                          .departure = word("departure"),
+                         .items = word("items"),
                          .outliers = word("outliers"),
                          .intercept = params.Word("intercept") == "yes",
                          .friends = context.friends};

@@ -18,6 +18,7 @@
 #include "codband/policy/codband/restore_point.h"
 #include "codband/policy/codband/thompson_integral.h"
 #include "codband/policy/codband/user_record.h"
+#include "codband/policy/item_effects.h"
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_user_table.h"
 #include "codband/policy/paged_users.h"
@@ -31,10 +32,14 @@ class CoDBand final : public Policy, public PagedUsers {
   CoDBand(std::size_t dim, const CoDBandOptions& options);
 
   bool Forget(UserId user) override;
+  bool ForgetItem(ItemId item) override { return items_.ForgetItem(item); }
   std::size_t model_count() const override { return pool_.size(); }
 
   std::vector<ModelDescription> DescribeModels() const override;
   std::optional<UserDescription> DescribeUser(UserId user) const override;
+  std::optional<ItemDescription> DescribeItem(ItemId item) const override {
+    return items_.Describe(item);
+  }
 
   PagedUsers* paged_users() override { return this; }
   void SetArchive(const UserArchive* archive) override { users_.SetArchive(archive); }
@@ -67,6 +72,20 @@ class CoDBand final : public Policy, public PagedUsers {
   void StartPeriod(UserRecord& user, const Decision& decision, EventKey key);
 
   Outlook LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const;
+  // Without the arms. `user` is nullptr for one without a record.
+  Outlook Believe(UserId id, const UserRecord* user, ChooseWorkspace& work) const;
+  void LookAtItems(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const;
+
+  // What of a reward is the item's, and what is left of it without the features.
+  struct ItemPart {
+    double effect = 0;
+    double residual = 0;
+    double reward = 0;
+    bool telling = false;  // whether the residual says more of the item than of the models
+  };
+  ItemPart FindItemPart(const Decision& decision, const UserRecord& user, std::span<const double> x,
+                        double reward) const;
+  void ObserveItem(const Decision& decision, UserRecord& user, ModelId model, const ItemPart& part);
   void CountVisitsOfNobody(std::size_t own, std::uint64_t visits, std::span<double> chances) const;
   // The random effect of a user who is on model `own` of the outlook.
   std::span<const double> FindDeparture(const Outlook& outlook, const UserRecord& user,
@@ -93,6 +112,7 @@ class CoDBand final : public Policy, public PagedUsers {
 
   CoDBandOptions options_;
   HyperParameters hyper_;
+  ItemEffects items_;
   ModelPool pool_;
   PagedUserTable<UserRecord> users_;
   PeriodLedger ledger_;
@@ -103,6 +123,7 @@ class CoDBand final : public Policy, public PagedUsers {
   // The inner_dim() of users' records from before format 5, which may still be in the archive.
   std::size_t dim_before_columns_;
   bool random_effects_;
+  bool item_effects_;
   DrawChance draw_chance_;
   ThompsonIntegral integral_;
 };

@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::size_t kChunk = 64;  // arms that are looked at together
 
-// The chances of the arms with the largest mean, which share `chance`. Returns how many there are.
+// The chances of the arms with the largest score, which share `chance`. Returns how many there are.
 std::size_t ShareAmongBest(double best, double chance, std::span<Ranking::Arm> arms) {
-  const auto equals = static_cast<std::size_t>(std::ranges::count(arms, best, &Ranking::Arm::mean));
-  CODBAND_CHECK(equals > 0);  // the means are numbers
+  const auto equals =
+      static_cast<std::size_t>(std::ranges::count(arms, best, &Ranking::Arm::score));
+  CODBAND_CHECK(equals > 0);  // the scores are numbers
   for (Ranking::Arm& arm : arms) {
-    arm.probability = arm.mean == best ? chance / static_cast<double>(equals) : 0;
+    arm.probability = arm.score == best ? chance / static_cast<double>(equals) : 0;
   }
   return equals;
 }
@@ -37,7 +38,7 @@ void CoDBand::DoRank(UserId user, ArmsView given, EventKey key, Ranking& ranking
   Decision& decision = ranking.decision;
   decision.period = outlook.period;
   decision.model = outlook.IdOf(outlook.likeliest);
-  const double best = std::ranges::max(ranking.arms, {}, &Ranking::Arm::mean).mean;
+  const double best = std::ranges::max(ranking.arms, {}, &Ranking::Arm::score).score;
   const std::size_t equals = ShareAmongBest(best, 1 - outlook.draw_chance, ranking.arms);
 
   RandomStream random = StreamFor(key, DrawPurpose::kStrategy);
@@ -45,7 +46,7 @@ void CoDBand::DoRank(UserId user, ArmsView given, EventKey key, Ranking& ranking
   if (!draw) {
     std::size_t skip = equals > 1 ? random.Below(equals) : 0;
     std::size_t arm = 0;
-    while (ranking.arms[arm].mean != best || skip-- > 0) ++arm;
+    while (ranking.arms[arm].score != best || skip-- > 0) ++arm;
     decision.arm = static_cast<std::uint32_t>(arm);
   }
   if (outlook.draw_chance == 0) return;
@@ -64,7 +65,9 @@ void CoDBand::DoRank(UserId user, ArmsView given, EventKey key, Ranking& ranking
   FeatureVector theta(inner_dim());
   outlook.MeanOn(points.ModelAt(taken), theta.values());
   points.AddDelta(taken, theta.values());
-  for (std::size_t i = 0; i < arms.count(); ++i) ranking.arms[i].score = Score(arms.arm(i), theta);
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    ranking.arms[i].score = Score(arms.arm(i), theta) + outlook.ItemScore(i);
+  }
 }
 
 // Means and widths of all arms and, where θ may be drawn, who wins at each point of the integral.
@@ -88,7 +91,11 @@ void CoDBand::ScoreArms(const Outlook& outlook, ArmsView arms, ChooseWorkspace& 
     for (std::size_t i = 0; i < count; ++i) {
       Ranking::Arm& arm = ranking.arms[first + i];
       arm.mean = arm.score = linalg::Dot(arms.arm(first + i), ranking.theta) + ranking.intercept;
-      arm.width = std::sqrt(variances[i]);
+      arm.width = std::sqrt(variances[i] + outlook.ItemVariance(first + i));
+      if (!outlook.has_items()) continue;
+      arm.item = outlook.item_means[first + i];
+      arm.score += outlook.item_scores[first + i];
+      arm.mean += arm.item;
     }
     if (outlook.draw_chance > 0) LetCompete(outlook, arms, first, rows, work.points);
   }
@@ -102,7 +109,9 @@ void CoDBand::LetCompete(const Outlook& outlook, ArmsView arms, std::size_t firs
   FeatureVector theta(inner_dim());
   for (const ThompsonIntegral::Points::Share& share : points.shares) {
     outlook.MeanOn(share.model, theta.values());
-    for (std::size_t i = 0; i < count; ++i) centres[i] = Score(arms.arm(first + i), theta);
+    for (std::size_t i = 0; i < count; ++i) {
+      centres[i] = Score(arms.arm(first + i), theta) + outlook.ItemScore(first + i);
+    }
     integral_.Compete({.rows = rows, .centres = {centres.data(), count}, .first = first}, share,
                       points);
   }

@@ -64,6 +64,7 @@ bool CoDBand::Forget(UserId id) {
   const UserRecord* user = users_.Find(id);
   if (user == nullptr) return false;
   ledger_.Forget(*user);
+  if (user->items != nullptr) items_.Forget(*user->items);
   assignment_.Forget(id);
   const std::optional<RestorePoint::Point> before = restore_point_.Take(id);
   if (!before || !Restore(*before)) hyper_.Forget(pool_, *user);
@@ -76,6 +77,7 @@ void CoDBand::SetRestorePoint(UserId user) {
   assignment_.SaveConcentration(state);
   hyper_.Save(state);
   hyper_.SaveLimits(state);
+  items_.SaveEstimates(state);
   restore_point_.Set(user, dim(), state.bytes());
 }
 
@@ -84,6 +86,7 @@ bool CoDBand::Restore(const RestorePoint::Point& before) {
   assignment_.LoadConcentration(in);
   hyper_.Load(in, before.dim);
   hyper_.LoadLimits(in);
+  if (in.remaining() > 0) items_.LoadEstimates(in);
   if (!in.ok()) return false;
   pool_.SetPrior(hyper_.prior());
   return true;
@@ -127,12 +130,14 @@ void CoDBand::DoSaveState(ByteWriter& out) const {
   SavePool(out);
   users_.Save(out);
   SaveRest(out);
+  users_.SaveRest(out);
 }
 
 void CoDBand::DoLoadState(ByteReader& in) {
   LoadPool(in);
   users_.Load(in);
   LoadRest(in);
+  if (in.ok() && in.remaining() > 0) users_.LoadRest(in);
   if (!in.ok()) return;
   const Status sound = CheckRecords([&](const VisitUser& visit) {
     users_.ForEach(visit);
@@ -159,17 +164,20 @@ void CoDBand::SaveRest(ByteWriter& out) const {
   restore_point_.Save(out);
   out.U32(static_cast<std::uint32_t>(dim_before_columns_));
   hyper_.SaveScales(out);
+  items_.Save(out);
 }
 
 void CoDBand::LoadRest(ByteReader& in) {
   restore_point_ = {};
   dim_before_columns_ = inner_dim();
+  items_ = ItemEffects(true);
   if (in.remaining() == 0) return;
   hyper_.LoadLimits(in);
   restore_point_.Load(in, dim());
   if (in.remaining() == 0) return;
   dim_before_columns_ = in.U32("features of old records");
   hyper_.LoadScales(in);
+  if (in.ok() && in.remaining() > 0) items_.Load(in);  // not in all states of format 5
 }
 
 void CoDBand::SavePool(ByteWriter& out) const {
@@ -210,16 +218,20 @@ Status CoDBand::CheckUsers(const std::function<Status(const VisitRecord&)>& all)
 // says.
 Status CoDBand::CheckRecords(const std::function<Status(const VisitUser&)>& all) const {
   PoolTally tally;
+  ItemEffects::Tally item_tally(items_);
   Status wrong;
   CODBAND_RETURN_IF_ERROR(all([&](UserId id, const UserRecord& user) {
     tally.Add(user);
+    if (user.items != nullptr) item_tally.Add(*user.items);
     const std::string fault = user.Fault();
     if (!fault.empty() && wrong.ok()) {
       wrong = Status::Corruption(fmt::format("user {:016x}: {}", id, fault));
     }
   }));
   CODBAND_RETURN_IF_ERROR(wrong);
-  return tally.Compare(pool_);
+  CODBAND_RETURN_IF_ERROR(tally.Compare(pool_));
+  const std::string fault = item_tally.Fault();
+  return fault.empty() ? Status() : Status::Corruption(fault);
 }
 
 }  // namespace codband

@@ -37,6 +37,9 @@ class DetectorState {
   virtual void LoadBesidePeriod(Period&, ByteReader&, const RecordLayout&) {}
   virtual void Save(ByteWriter& out) const = 0;
   virtual void Load(ByteReader& in, const RecordLayout& layout) = 0;
+  // What state format 4 lacks: only users to whom items were shown have it.
+  virtual void SaveRest(ByteWriter&) const {}
+  virtual void LoadRest(ByteReader&) {}
 };
 
 }  // namespace codband

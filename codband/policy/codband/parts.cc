@@ -29,6 +29,9 @@ constexpr Part kParts[] = {
     {"explore", "thompson", "always", AlwaysDraw},
     {"departure", "learned", "a random effect for each user, its variance learned", true},
     {"departure", "none", "users of a model are alike", false},
+    {"items", "learned", "an effect of each item by itself and in a group, variances learned",
+     true},
+    {"items", "none", "an item is its features", false},
     {"outliers", "limited", "the influence of one observation and of one user is bounded", true},
     {"outliers", "kept", "all count as they come", false},
 };

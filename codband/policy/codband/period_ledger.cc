@@ -2,8 +2,9 @@
 
 namespace codband {
 
-PeriodLedger::PeriodLedger(ModelPool& pool, std::size_t history, bool intercept)
+PeriodLedger::PeriodLedger(ModelPool& pool, ItemEffects& items, std::size_t history, bool intercept)
     : pool_(pool),
+      items_(items),
       history_(history),
       sums_(linalg::SufficientStats::OfColumns(intercept)),
       rounded_(sums_) {}
@@ -22,6 +23,7 @@ void PeriodLedger::Move(UserRecord& user, ModelId to) {
     pool_.RemoveRecency(from, period.recency_mass());
   }
   Rename(user, to);
+  if (user.items != nullptr) items_.Move(*user.items, from, to);
   pool_.RemovePeriods(from, 1, period.data);
 }
 

@@ -7,6 +7,7 @@
 #include "codband/linalg/sufficient_stats.h"
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/user_record.h"
+#include "codband/policy/item_effects.h"
 
 namespace codband {
 
@@ -16,8 +17,8 @@ namespace codband {
 class PeriodLedger {
  public:
   // `history`: how many closed periods of a user are remembered; 0: all. `intercept`: the last
-  // feature of a vector is one. The pool outlives this.
-  PeriodLedger(ModelPool& pool, std::size_t history, bool intercept);
+  // feature of a vector is one. The pool and the items outlive this.
+  PeriodLedger(ModelPool& pool, ItemEffects& items, std::size_t history, bool intercept);
 
   // The user's next period begins, on `model`: n_z += 1. Precondition: the user has no period.
   void Start(UserRecord& user, ModelId model);
@@ -46,6 +47,7 @@ class PeriodLedger {
   void StoreRounded(UserRecord& user, ModelId model);
 
   ModelPool& pool_;
+  ItemEffects& items_;
   std::size_t history_;
   linalg::SufficientStats sums_;
   linalg::SufficientStats rounded_;

@@ -40,7 +40,8 @@ class PeriodLedgerTest : public testing::Test {
   const PoolModel& Model(ModelId id) const { return pool_.model(pool_.IndexOf(id).value()); }
 
   ModelPool pool_{linalg::LinearPrior::Isotropic(2, 0.5, 0.25)};
-  PeriodLedger ledger_{pool_, 1, false};
+  ItemEffects items_{true};
+  PeriodLedger ledger_{pool_, items_, 1, false};
   UserRecord user_ = NewUser();
   UserRecord other_ = NewUser();
 };
@@ -85,7 +86,7 @@ TEST_F(PeriodLedgerTest, OnlyTheLastClosedPeriodsAreRemembered) {
 }
 
 TEST_F(PeriodLedgerTest, AllPeriodsAreRememberedWithoutALimit) {
-  PeriodLedger all(pool_, 0, false);
+  PeriodLedger all(pool_, items_, 0, false);
   const ModelId first = pool_.Create();
   Live(all, user_, first, 3);
   all.Close(user_);
@@ -111,7 +112,7 @@ TEST_F(PeriodLedgerTest, LateRewardGoesToTheModelOfItsPeriodIfThatIsRemembered) 
 }
 
 TEST_F(PeriodLedgerTest, ForgettingAUserLeavesThePoolAsOthersMadeIt) {
-  PeriodLedger all(pool_, 0, false);
+  PeriodLedger all(pool_, items_, 0, false);
   const ModelId shared = pool_.Create();
   Live(all, other_, shared, 2);
   const double before = Model(shared).posterior.mean()[0];

@@ -33,12 +33,13 @@ class RewardNoise {
   // Every reward counts, so that a single one ends it: outliers=kept.
   void BeStrict() { strict_ = true; }
 
-  // ln p(r) where r is expected to be `mean`, with that variance (noise included).
-  double LogDensity(double r, double mean, double variance) const {
+  // ln p(r) where r is expected to be `mean`, with that variance (noise included). `offset` was
+  // taken from both: a click is still a click.
+  double LogDensity(double r, double mean, double variance, double offset = 0) const {
     if (clicks_) {
       // A linear model is no probability: never quite sure.
-      const double chance = std::clamp(mean, kLeastChance, 1 - kLeastChance);
-      return std::log(r > 0.5 ? chance : 1 - chance);
+      const double chance = std::clamp(mean + offset, kLeastChance, 1 - kLeastChance);
+      return std::log(r + offset > 0.5 ? chance : 1 - chance);
     }
     const double residual = r - mean;
     return -0.5 * (residual * residual / variance + std::log(2 * std::numbers::pi * variance));

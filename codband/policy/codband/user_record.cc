@@ -72,4 +72,16 @@ void UserRecord::Load(ByteReader& in, std::size_t dim_before_columns, std::size_
   other_rewards = in.U32("rewards other than 0 and 1");
 }
 
+void UserRecord::SaveRest(ByteWriter& out) const {
+  if (!has_rest()) return;
+  items->Save(out);
+  detector->SaveRest(out);
+}
+
+void UserRecord::LoadRest(ByteReader& in) {
+  items = std::make_unique<ItemHistory>();
+  items->Load(in);
+  detector->LoadRest(in);
+}
+
 }  // namespace codband

@@ -8,6 +8,7 @@
 #include "codband/policy/codband/detector_state.h"
 #include "codband/policy/codband/past_periods.h"
 #include "codband/policy/codband/period.h"
+#include "codband/policy/item_history.h"
 
 namespace codband {
 
@@ -16,6 +17,7 @@ struct UserRecord {
   Period current;
   PastPeriods past = {};
   std::unique_ptr<DetectorState> detector;
+  std::unique_ptr<ItemHistory> items = {};  // nullptr: none were shown
   DepartureEvidence departure_evidence = {};
   // The length of the period at which it is scored as a whole again; 0: at every observation.
   std::uint32_t next_review = 0;
@@ -35,6 +37,11 @@ struct UserRecord {
   // `dim_before_columns`: the features of a vector in records from before format 5, which do not
   // tell them. Fails if the record has more than `dim`, those that vectors have now.
   void Load(ByteReader& in, std::size_t dim_before_columns, std::size_t dim);
+  // What was shown to the user, which older records lack. A record without any has none of its
+  // bytes.
+  bool has_rest() const { return items != nullptr; }
+  void SaveRest(ByteWriter& out) const;
+  void LoadRest(ByteReader& in);
 };
 
 }  // namespace codband

@@ -116,6 +116,13 @@ TEST_F(ApiTest, Activates) {
   EXPECT_EQ(Request("POST", "/v1/events/unknown/activate").status, 404);
 }
 
+TEST_F(ApiTest, AnItemTellsWhatWasLearnedOfIt) {
+  EXPECT_EQ(Request("PUT", "/v1/items/hit", R"({"features":[1,2,3,4]})").status, 204);
+  EXPECT_EQ(Request("GET", "/v1/items/hit").Json()["learned"],
+            nlohmann::json::parse(R"({"shown":3,"reward":2,"effect":0.25,"width":0.125,
+                "groups":[{"modelId":1,"users":2,"effect":0.5,"width":0.25}]})"));
+}
+
 TEST_F(ApiTest, ItemsArePutReadAndDeleted) {
   EXPECT_EQ(Request("GET", "/v1/items/a%20b").status, 404);
   EXPECT_EQ(Request("PUT", "/v1/items/a%20b", R"({"features":[1,2,3,4],"tags":["t"]})").status,

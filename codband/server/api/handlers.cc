@@ -188,7 +188,7 @@ Awaitable<void> Api::GetItem(Call& call) {
   if (!id.ok()) co_return SetApiError(call.reply, id.status());
   const Result<engine::Item> item = engine_.GetItem(id.value());
   if (!item.ok()) co_return SetApiError(call.reply, item.status());
-  AppendItem(call.reply.body, item.value());
+  AppendItem(call.reply.body, item.value(), engine_.DescribeItem(id.value()));
 }
 
 Awaitable<void> Api::DeleteItem(Call& call) {

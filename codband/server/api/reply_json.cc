@@ -63,6 +63,7 @@ void AppendExplanation(std::string& out, const engine::Explanation& explanation)
                out += '}';
              });
   AppendMember(out, ",\"intercept\":", explanation.intercept);
+  AppendMember(out, ",\"item\":", explanation.item);
   AppendMember(out, ",\"groupUsers\":", explanation.group_users);
   AppendMember(out, ",\"groupObservations\":", explanation.group_observations);
   if (explanation.last_change_ms) {
@@ -215,7 +216,8 @@ void AppendRewardReply(std::string& out, std::string_view event_id,
   out += '}';
 }
 
-void AppendItem(std::string& out, const engine::Item& item) {
+void AppendItem(std::string& out, const engine::Item& item,
+                const std::optional<ItemDescription>& learned) {
   AppendMember(out, "{\"id\":", item.id);
   AppendList(out, ",\"features\":", item.features, [&](double x) { AppendJsonNumber(out, x); });
   if (!item.named.empty()) {
@@ -227,6 +229,20 @@ void AppendItem(std::string& out, const engine::Item& item) {
   }
   AppendList(out, ",\"tags\":", item.tags,
              [&](const std::string& tag) { AppendJsonString(out, tag); });
+  if (learned) {
+    AppendMember(out, ",\"learned\":{\"shown\":", learned->shown);
+    AppendMember(out, ",\"reward\":", learned->reward);
+    AppendMember(out, ",\"effect\":", learned->effect);
+    AppendMember(out, ",\"width\":", learned->width);
+    AppendList(out, ",\"groups\":", learned->groups, [&](const ItemDescription::Group& group) {
+      AppendModelId(out, "{\"modelId\":", group.model);
+      AppendMember(out, ",\"users\":", group.users);
+      AppendMember(out, ",\"effect\":", group.effect);
+      AppendMember(out, ",\"width\":", group.width);
+      out += '}';
+    });
+    out += '}';
+  }
   out += '}';
 }
 

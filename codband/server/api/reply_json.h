@@ -17,7 +17,9 @@ void AppendRankReply(std::string& out, const engine::RankReply& reply);
 // Precondition: accepted or a duplicate; the other outcomes are errors.
 void AppendRewardReply(std::string& out, std::string_view event_id,
                        const engine::RewardReply& reply);
-void AppendItem(std::string& out, const engine::Item& item);
+// With what was learned of it, if anything was.
+void AppendItem(std::string& out, const engine::Item& item,
+                const std::optional<ItemDescription>& learned = {});
 // A page of at most `limit`; "next" is what to ask for after it, if there may be more.
 void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit);
 void AppendFeatures(std::string& out, const engine::FeatureReport& report);

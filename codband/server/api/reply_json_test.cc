@@ -113,7 +113,7 @@ TEST(ReplyJsonTest, RankReply) {
   EXPECT_EQ(parsed["modelId"], 18'446'744'073'709'551'614u);
   EXPECT_EQ(parsed["explanation"],
             json::parse(R"({"contributions":[{"feature":"genre=rock","value":0.5},
-              {"feature":"3","value":-0.25}],"intercept":1,"groupUsers":2,"groupObservations":9,
+              {"feature":"3","value":-0.25}],"intercept":1,"item":0,"groupUsers":2,"groupObservations":9,
               "lastChange":null})"));
   reply.explanation->last_change_ms = 0;
   out.clear();

@@ -1,0 +1,127 @@
+// Records of the learner: what was learned up to a checkpoint, people, and what is in quarantine.
+#include <utility>
+
+#include "codband/engine/record_codec.h"
+#include "codband/engine/records.h"
+
+namespace codband::engine {
+
+std::string QuarantineKey(std::uint64_t first) { return "quarantine/" + NumberKey(first); }
+
+std::string EncodeQuarantined(const QuarantinedEntry& entry) {
+  ByteWriter out;
+  out.U64(entry.first);
+  out.U64(entry.last);
+  SaveTime(out, entry.time_ms);
+  out.String(entry.reason);
+  out.U8(entry.forgets ? 1 : 0);
+  out.String(entry.user);
+  out.U64(entry.event);
+  out.Double(entry.reward);
+  return out.Take();
+}
+
+Result<QuarantinedEntry> DecodeQuarantined(std::string_view bytes) {
+  return DecodeWith<QuarantinedEntry>(bytes, [](ByteReader& in, QuarantinedEntry& entry) {
+    entry.first = in.U64("first log entry");
+    entry.last = in.U64("last log entry");
+    if (entry.last < entry.first) in.Fail("last log entry", "comes before the first");
+    entry.time_ms = LoadTime(in, "time");
+    entry.reason = in.String("reason");
+    entry.forgets = in.U8("whether it forgets") != 0;
+    entry.user = in.String("user");
+    entry.event = in.U64("event");
+    entry.reward = in.Double("reward");
+  });
+}
+
+void Person::AddMove(const Move& move) {
+  if (moves.size() == kMostChanges) moves.erase(moves.begin());
+  moves.push_back(move);
+}
+
+void Person::Save(ByteWriter& out) const {
+  out.String(name);
+  out.U64(observations);
+  SaveTime(out, first_ms);
+  out.U64(moves.size());  // once the number of all changes; nothing reads it
+  out.U64(moves.size());
+  for (const Move& move : moves) {
+    SaveTime(out, move.time_ms);
+    out.U64(move.from);
+    out.U64(move.to);
+  }
+}
+
+void Person::Load(ByteReader& in) {
+  name = in.String("name");
+  observations = in.U64("observations");
+  first_ms = LoadTime(in, "time of the first reward");
+  in.U64("number of changes");
+  const std::size_t count = in.Count("number of remembered changes", 24);
+  moves.clear();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Move& move = moves.emplace_back();
+    move.time_ms = LoadTime(in, "time of a change");
+    move.from = in.U64("model before");
+    move.to = in.U64("model after");
+  }
+}
+
+std::string CheckpointRecord::Encode() const {
+  ByteWriter out;
+  out.String(spec);
+  out.U64(sequence);
+  out.U64(users);
+  out.U64(changes);
+  out.U64(recent.size());
+  for (const Change& change : recent) {
+    out.String(change.user);
+    SaveTime(out, change.time_ms);
+    out.U64(change.from);
+    out.U64(change.to);
+  }
+  out.String(shared);
+  if (!columns.empty()) out.String(columns);
+  return out.Take();
+}
+
+Result<CheckpointRecord> CheckpointRecord::Decode(std::string_view bytes) {
+  return DecodeWith<CheckpointRecord>(bytes, [](ByteReader& in, CheckpointRecord& record) {
+    record.spec = in.String("policy");
+    record.sequence = in.U64("sequence");
+    record.users = in.U64("number of users");
+    record.changes = in.U64("number of changes");
+    const std::size_t count = in.Count("number of recent changes", 32);
+    for (std::size_t i = 0; i < count && in.ok(); ++i) {
+      Change& change = record.recent.emplace_back();
+      change.user = in.String("user");
+      change.time_ms = LoadTime(in, "time of a change");
+      change.from = in.U64("model before");
+      change.to = in.U64("model after");
+    }
+    record.shared = in.String("shared state");
+    if (in.remaining() > 0) record.columns = in.String("columns");
+  });
+}
+
+void CheckpointRecord::Put(std::string bytes, store::StoreBatch& batch) {
+  batch.Put(store::Table::kCheckpointCopy, std::string(kKey), bytes);
+  batch.Put(store::Table::kCheckpoint, std::string(kKey), std::move(bytes));
+}
+
+Result<CheckpointRecord> CheckpointRecord::Get(const store::Store& store) {
+  const auto read = [&](store::Table table) -> Result<CheckpointRecord> {
+    std::string bytes;
+    CODBAND_RETURN_IF_ERROR(store.Get(table, kKey, bytes));
+    auto record = Decode(bytes);
+    if (record.ok()) return record;
+    return Status::Corruption("the checkpoint cannot be read: " + record.status().message());
+  };
+  auto record = read(store::Table::kCheckpoint);
+  if (record.ok()) return record;
+  auto copy = read(store::Table::kCheckpointCopy);
+  return copy.ok() ? std::move(copy) : std::move(record);
+}
+
+}  // namespace codband::engine

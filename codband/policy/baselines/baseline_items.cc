@@ -1,0 +1,60 @@
+#include "codband/policy/baselines/baseline_items.h"
+
+#include <vector>
+
+namespace codband {
+
+ItemScores BaselineItems::ScoresOf(ArmsView arms) const {
+  if (!on_ || arms.items.empty()) return {};
+  thread_local std::vector<double> means;
+  thread_local std::vector<double> scores;
+  means.resize(arms.count());
+  scores.resize(arms.count());
+  const auto visits = static_cast<double>(effects_.showings());
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    const ItemEffects::Effect effect =
+        arms.items[i] == kNoItem ? ItemEffects::Effect{} : effects_.Of(arms.items[i], {});
+    means[i] = effect.mean;
+    scores[i] = effect.mean + effects_.WorthOfTrying(effect, visits, arms.count());
+  }
+  return {.means = means, .scores = scores};
+}
+
+double BaselineItems::Learn(const Decision& decision, double expected, double reward) {
+  if (!on_ || decision.item == kNoItem) return reward;
+  const double effect = effects_.Of(decision.item, {}).mean;
+  ItemHistory& user = users_.FindOrMake(decision.user, [] { return ItemHistory(); });
+  effects_.Observe(user, decision.item, kNoModel, reward - expected, reward);
+  return reward - effect;
+}
+
+void BaselineItems::Forget(UserId user) {
+  const ItemHistory* history = users_.Find(user);
+  if (history == nullptr) return;
+  effects_.Forget(*history);
+  users_.Erase(user);
+}
+
+void BaselineItems::Save(ByteWriter& out) const {
+  if (!on_) return;
+  effects_.Save(out);
+  users_.Save(out);
+}
+
+void BaselineItems::Load(ByteReader& in) {
+  if (!on_) return;
+  effects_.Load(in);
+  users_.Load(in, [] { return ItemHistory(); });
+  if (!in.ok()) return;
+  ItemEffects::Tally tally(effects_);
+  users_.ForEach([&](UserId, const ItemHistory& user) { tally.Add(user); });
+  if (const std::string fault = tally.Fault(); !fault.empty()) in.Fail("items", fault);
+}
+
+ParamInfo ItemsParam() {
+  return {.name = "items",
+          .help = "whether an item has an effect of its own beside its features",
+          .words = {"no", "yes"}};
+}
+
+}  // namespace codband

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/policy/item_history.h"
+#include "codband/policy/policy.h"
+
+namespace codband {
+
+// Items with a life of their own: what a reward is beyond the features,
+//   e = b_item + b_(group, item) + noise,
+// where e is the residual of a model of the features, and the effects are Gaussian and independent
+// with the variances τσ² and ωσ² beside the noise σ². They are nested, so that their joint
+// posterior given the residuals is exact and in closed form. With A showings to a group and the sum
+// H of their residuals, and w = 1/(1 + Aω),
+//   b_item           ~ N(τ ΣwH / (1 + τ ΣwA),  τσ² / (1 + τ ΣwA)),     sums over groups,
+//   b_item + b_group ~ N(w (b_item + ωH),  w² var(b_item) + wωσ²).
+// docs/algorithms.md has the derivation; item_effects_test.cc compares with a dense computation.
+//
+// τ and ω are learned by empirical Bayes: the marginal likelihood of all residuals, σ profiled out,
+// is climbed on a grid of powers of two and 0, anew each time there is an eighth more. A likelihood
+// holds however the items were chosen to be shown. Where items have no effect both go to 0, and
+// with them what is said of an item.
+//
+// O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
+// O(G) for each model that the user may be on. An item costs about 170 bytes and 32 for each group
+// once it has been shown, nothing before. Beyond kMostItems no more are followed.
+//
+// Saved and restored to the bit. Const functions may run concurrently, the others not.
+class ItemEffects {
+ public:
+  static constexpr std::size_t kMostItems = std::size_t{1} << 20;
+
+  // `groups`: whether the groups of a user may have their own favourites.
+  explicit ItemEffects(bool groups);
+
+  // A model that a user may be on.
+  struct Share {
+    ModelId model;
+    double chance;
+  };
+  struct Effect {
+    double mean = 0;
+    double variance = 0;
+  };
+  // For a user who may be on these models; their chances add up to at most 1.
+  Effect Of(ItemId item, std::span<const Share> shares) const;
+
+  // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
+  // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
+  // had so far, of which an item is on offer in as many as the number of arms over that of items
+  // lets expect.
+  double WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const;
+
+  // An item was shown to a user who is taken to be in the group `model`, and brought `reward`,
+  // which the features alone were off by `residual`.
+  void Observe(ItemHistory& user, ItemId item, ModelId model, double residual, double reward);
+  // What the user brought counts for another group from now on.
+  void Move(ItemHistory& user, ModelId from, ModelId to);
+  // Takes out all that the user brought.
+  void Forget(const ItemHistory& user);
+  // Returns whether it was known.
+  bool ForgetItem(ItemId item);
+
+  std::size_t size() const { return items_.size(); }
+  std::uint64_t showings() const { return count_; }
+  double item_variance() const { return item_ratio_ * noise_; }
+  double group_variance() const { return group_ratio_ * noise_; }
+  double noise_variance() const { return noise_; }
+
+  // For display.
+  std::optional<ItemDescription> Describe(ItemId item) const;
+
+  // What was estimated, without the items.
+  void SaveEstimates(ByteWriter& out) const;
+  void LoadEstimates(ByteReader& in);
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+  // Counts what users' histories say of the items, to compare with what is known of them.
+  class Tally {
+   public:
+    explicit Tally(const ItemEffects& effects) : effects_(effects), shown_(effects.size()) {}
+    void Add(const ItemHistory& user);
+    // What does not add up; empty if all does.
+    std::string Fault() const;
+
+   private:
+    const ItemEffects& effects_;
+    std::vector<std::uint64_t> shown_;
+  };
+
+ private:
+  struct Group {
+    ModelId model;
+    double weight = 0;        // A
+    double sum = 0;           // H
+    std::uint64_t users = 0;  // that it is from
+  };
+  struct Item {
+    ItemId id;
+    std::uint32_t life;
+    std::uint64_t shown = 0;
+    double reward = 0;
+    double squares = 0;  // of residuals
+    // ΣwA and ΣwH, which follow from the groups.
+    double weight = 0;
+    double sum = 0;
+    std::vector<Group> groups = {};
+  };
+
+  Item* FindOrMake(ItemId id);
+  const Item* Find(ItemId id) const;
+  void Erase(std::size_t slot);
+  // The entry's part comes to the item, or leaves it.
+  void Add(Item& item, const ItemHistory::Entry& entry);
+  static void Remove(Item& item, const ItemHistory::Entry& entry);
+  void Withdraw(const ItemHistory::Entry& entry);
+  void Refresh(Item& item) const;
+
+  struct Evidence {
+    double log_posterior;
+    double noise;
+  };
+  Evidence Weigh(int item_step, int group_step) const;
+  void Learn();
+  void TakeSteps();
+
+  bool groups_;
+  std::vector<Item> items_;
+  std::unordered_map<ItemId, std::uint32_t> slots_;
+  std::uint32_t lives_ = 0;
+  std::uint64_t count_ = 0;
+  std::uint64_t next_ = 16;
+  int item_step_;
+  int group_step_;
+  double item_ratio_ = 0;   // τ
+  double group_ratio_ = 0;  // ω
+  double noise_ = 0;        // σ²
+};
+
+}  // namespace codband

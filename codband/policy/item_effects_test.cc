@@ -1,0 +1,264 @@
+#include "codband/policy/item_effects.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <map>
+
+#include "codband/base/random.h"
+
+namespace codband {
+namespace {
+
+// A showing of an item to a user of a group.
+struct Showing {
+  UserId user;
+  ModelId group;
+  ItemId item;
+  double residual;
+};
+
+// Users who are each in one group, u mod 3; effects of items and of items in groups, and noise 1.
+std::vector<Showing> DrawShowings(std::uint64_t seed, std::size_t count, std::size_t items,
+                                  double item_deviation, double group_deviation) {
+  RandomStream random({seed, 0}, 600);
+  std::vector<double> own(items);
+  std::vector<double> of_group(3 * items);
+  random.FillNormal(own);
+  random.FillNormal(of_group);
+  std::vector<Showing> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const UserId user = random.Below(9);
+    const ItemId item = random.Below(items);
+    out.push_back({.user = user,
+                   .group = user % 3,
+                   .item = item,
+                   .residual = item_deviation * own[item] +
+                               group_deviation * of_group[3 * item + user % 3] + random.Normal()});
+  }
+  return out;
+}
+
+class ItemEffectsTest : public testing::Test {
+ protected:
+  void Learn(const std::vector<Showing>& showings) {
+    for (const Showing& each : showings) Learn(each);
+  }
+  void Learn(const Showing& each) {
+    effects_.Observe(users_[each.user], each.item, each.group, each.residual, 1);
+  }
+  ItemEffects::Effect Of(ItemId item, ModelId group) const {
+    const ItemEffects::Share share{group, 1};
+    return effects_.Of(item, {&share, 1});
+  }
+
+  ItemEffects effects_{true};
+  std::map<UserId, ItemHistory> users_;
+};
+
+// The covariance, in units of the noise, of what two showings of items bring.
+double Shared(const ItemEffects& effects, const Showing& a, const Showing& b) {
+  if (a.item != b.item) return 0;
+  return (effects.item_variance() + (a.group == b.group ? effects.group_variance() : 0)) /
+         effects.noise_variance();
+}
+
+TEST_F(ItemEffectsTest, PosteriorIsThatOfADenseComputation) {
+  const std::vector<Showing> showings = DrawShowings(1, 120, 7, 1, 0.7);
+  Learn(showings);
+  ASSERT_GT(effects_.item_variance(), 0);
+  ASSERT_GT(effects_.group_variance(), 0);
+  const auto n = static_cast<Eigen::Index>(showings.size());
+  Eigen::MatrixXd covariance = Eigen::MatrixXd::Identity(n, n);
+  Eigen::VectorXd residuals(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    residuals[i] = showings[static_cast<std::size_t>(i)].residual;
+    for (Eigen::Index j = 0; j < n; ++j) {
+      covariance(i, j) += Shared(effects_, showings[static_cast<std::size_t>(i)],
+                                 showings[static_cast<std::size_t>(j)]);
+    }
+  }
+  const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
+  for (ItemId item = 0; item < 8; ++item) {
+    for (ModelId group = 0; group < 4; ++group) {  // the last ones have not been seen
+      const Showing next{.user = 0, .group = group, .item = item, .residual = 0};
+      Eigen::VectorXd shared(n);
+      for (Eigen::Index i = 0; i < n; ++i) {
+        shared[i] = Shared(effects_, next, showings[static_cast<std::size_t>(i)]);
+      }
+      const ItemEffects::Effect effect = Of(item, group);
+      EXPECT_NEAR(effect.mean, shared.dot(factor.solve(residuals)), 1e-9);
+      const double variance = Shared(effects_, next, next) - shared.dot(factor.solve(shared));
+      EXPECT_NEAR(effect.variance, variance * effects_.noise_variance(), 1e-9);
+    }
+  }
+}
+
+TEST_F(ItemEffectsTest, AUserWhoMayBeOnSeveralModelsGetsTheirMean) {
+  Learn(DrawShowings(2, 200, 5, 1, 1));
+  const std::vector<ItemEffects::Share> shares = {{0, 0.25}, {1, 0.75}};
+  EXPECT_NEAR(effects_.Of(3, shares).mean, 0.25 * Of(3, 0).mean + 0.75 * Of(3, 1).mean, 1e-12);
+}
+
+TEST_F(ItemEffectsTest, VariancesAreLearned) {
+  Learn(DrawShowings(3, 6000, 200, 0.5, 0));
+  EXPECT_NEAR(std::log2(effects_.item_variance() / 0.25), 0, 1);
+  EXPECT_LT(effects_.group_variance(), 0.02);
+  EXPECT_NEAR(effects_.noise_variance(), 1, 0.1);
+}
+
+TEST_F(ItemEffectsTest, AGroupsFavouritesAreLearned) {
+  Learn(DrawShowings(4, 6000, 100, 0, 0.5));
+  EXPECT_NEAR(std::log2(effects_.group_variance() / 0.25), 0, 1);
+  EXPECT_LT(effects_.item_variance(), 0.05);
+}
+
+TEST_F(ItemEffectsTest, WhereThereIsNoneNothingIsSaidOfAnItem) {
+  Learn(DrawShowings(5, 20000, 100, 0, 0));
+  EXPECT_LE(effects_.item_variance(), 0.002);
+  EXPECT_LE(effects_.group_variance(), 0.002);
+  for (ItemId item = 0; item < 100; ++item) EXPECT_NEAR(Of(item, 0).mean, 0, 0.15);
+}
+
+TEST_F(ItemEffectsTest, WhoIsForgottenLeavesNoTrace) {
+  const std::vector<Showing> showings = DrawShowings(6, 800, 30, 1, 0.5);
+  Learn(showings);
+  ItemEffects without(true);
+  std::map<UserId, ItemHistory> others;
+  for (const Showing& each : showings) {
+    if (each.user == 4) continue;
+    without.Observe(others[each.user], each.item, each.group, each.residual, 1);
+  }
+  // Both estimate anew.
+  ItemHistory nobody;
+  without.Observe(nobody, 1000, 0, 0.3, 1);
+  without.Forget(nobody);
+  effects_.Forget(users_[4]);
+  EXPECT_EQ(effects_.showings(), without.showings());
+  EXPECT_NEAR(effects_.noise_variance(), without.noise_variance(), 1e-6);
+  for (ItemId item = 0; item < 30; ++item) {
+    const ItemEffects::Share share{1, 1};
+    EXPECT_NEAR(Of(item, 1).mean, without.Of(item, {&share, 1}).mean, 1e-6);
+    EXPECT_EQ(effects_.Describe(item)->shown, without.Describe(item)->shown);
+  }
+}
+
+TEST_F(ItemEffectsTest, AllForgottenIsAsNew) {
+  Learn(DrawShowings(7, 300, 10, 1, 0));
+  for (auto& [user, history] : users_) effects_.Forget(history);
+  EXPECT_EQ(effects_.size(), 0U);
+  EXPECT_EQ(effects_.showings(), 0U);
+  EXPECT_EQ(effects_.noise_variance(), 0);
+  EXPECT_EQ(Of(3, 0).variance, 0);
+}
+
+TEST_F(ItemEffectsTest, AnItemThatComesAgainIsNew) {
+  Learn(DrawShowings(8, 400, 10, 1, 0));
+  EXPECT_TRUE(effects_.ForgetItem(3));
+  EXPECT_FALSE(effects_.ForgetItem(3));
+  EXPECT_EQ(Of(3, 0).mean, 0);
+  EXPECT_FALSE(effects_.Describe(3).has_value());
+  Learn(Showing{.user = 8, .group = 2, .item = 3, .residual = 2});
+  EXPECT_EQ(effects_.Describe(3)->shown, 1U);
+  effects_.Forget(users_[0]);  // who saw the one that was there before
+  EXPECT_EQ(effects_.Describe(3)->shown, 1U);
+  effects_.Forget(users_[8]);
+  EXPECT_FALSE(effects_.Describe(3).has_value());
+}
+
+TEST_F(ItemEffectsTest, AUsersPartFollowsThemToAnotherGroup) {
+  std::vector<Showing> showings = DrawShowings(9, 300, 10, 0.5, 1);
+  Learn(showings);
+  effects_.Move(users_[0], 0, 1);
+  ItemEffects moved(true);
+  std::map<UserId, ItemHistory> users;
+  for (Showing& each : showings) {
+    if (each.user == 0) each.group = 1;
+    moved.Observe(users[each.user], each.item, each.group, each.residual, 1);
+  }
+  // Both estimate anew.
+  for (ItemEffects* effects : {&effects_, &moved}) {
+    ItemHistory nobody;
+    effects->Observe(nobody, 1000, 0, 0.3, 1);
+    effects->Forget(nobody);
+  }
+  const ItemEffects::Share share{1, 1};
+  for (ItemId item = 0; item < 10; ++item) {
+    EXPECT_NEAR(Of(item, 1).mean, moved.Of(item, {&share, 1}).mean, 1e-9);
+  }
+}
+
+TEST_F(ItemEffectsTest, RestoredItGoesOnToTheBit) {
+  const std::vector<Showing> showings = DrawShowings(10, 600, 20, 1, 0.5);
+  Learn({showings.begin(), showings.begin() + 300});
+  ByteWriter out;
+  effects_.Save(out);
+  ItemEffects restored(true);
+  ByteReader in(out.bytes());
+  restored.Load(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  std::map<UserId, ItemHistory> users;
+  for (const auto& [user, history] : users_) {
+    ByteWriter bytes;
+    history.Save(bytes);
+    ByteReader reader(bytes.bytes());
+    users[user].Load(reader);
+    reader.ExpectEnd();
+    ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  }
+  for (std::size_t i = 300; i < showings.size(); ++i) {
+    const Showing& each = showings[i];
+    restored.Observe(users[each.user], each.item, each.group, each.residual, 1);
+    Learn(each);
+  }
+  ByteWriter a;
+  ByteWriter b;
+  effects_.Save(a);
+  restored.Save(b);
+  EXPECT_EQ(a.bytes(), b.bytes());
+}
+
+TEST_F(ItemEffectsTest, DamageIsFound) {
+  Learn(DrawShowings(11, 100, 5, 1, 0.5));
+  ByteWriter out;
+  effects_.Save(out);
+  ItemEffects::Tally tally(effects_);
+  for (const auto& [user, history] : users_) {
+    if (user != 3) tally.Add(history);
+  }
+  EXPECT_NE(tally.Fault(), "");
+  tally.Add(users_[3]);
+  EXPECT_EQ(tally.Fault(), "");
+  for (std::size_t length = 0; length < out.bytes().size(); ++length) {
+    ByteReader in(std::string_view(out.bytes()).substr(0, length));
+    ItemEffects(true).Load(in);
+    in.ExpectEnd();
+    EXPECT_FALSE(in.ok()) << length;
+  }
+}
+
+TEST_F(ItemEffectsTest, AUserIsFollowedOnABoundedNumberOfItems) {
+  ItemHistory user;
+  for (ItemId item = 0; item < ItemHistory::kMostItems + 10; ++item) {
+    effects_.Observe(user, item, 0, 0.1, 1);
+  }
+  EXPECT_EQ(user.entries().size(), ItemHistory::kMostItems);
+  EXPECT_EQ(effects_.size(), ItemHistory::kMostItems);
+  EXPECT_FALSE(effects_.Describe(0).has_value());  // shown longest ago
+  EXPECT_TRUE(effects_.Describe(ItemHistory::kMostItems).has_value());
+}
+
+TEST_F(ItemEffectsTest, TryingIsWorthMoreTheLessIsKnownAndTheMoreIsAhead) {
+  Learn(DrawShowings(12, 1000, 10, 1, 0));
+  const ItemEffects::Effect known = Of(3, 0);
+  const ItemEffects::Effect unknown = Of(999, 0);
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 100, 10), effects_.WorthOfTrying(known, 100, 10));
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 10), effects_.WorthOfTrying(unknown, 10, 10));
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 10), effects_.WorthOfTrying(unknown, 1000, 1));
+  EXPECT_EQ(effects_.WorthOfTrying({}, 1000, 10), 0);
+}
+
+}  // namespace
+}  // namespace codband

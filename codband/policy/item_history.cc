@@ -1,0 +1,63 @@
+#include "codband/policy/item_history.h"
+
+#include <algorithm>
+
+namespace codband {
+
+ItemHistory::Entry& ItemHistory::Touch(ItemId item, std::uint32_t life) {
+  auto found = std::ranges::lower_bound(entries_, item, {}, &Entry::item);
+  const Entry fresh{.item = item, .model = kNoModel, .life = life};
+  if (found == entries_.end() || found->item != item) {
+    found = entries_.insert(found, fresh);
+  } else if (found->life != life) {
+    *found = fresh;  // what was there has been forgotten with the item
+  }
+  found->last = ++now_;
+  return *found;
+}
+
+std::optional<ItemHistory::Entry> ItemHistory::DropSurplus() {
+  if (entries_.size() <= kMostItems) return std::nullopt;
+  const auto oldest = std::ranges::min_element(entries_, {}, &Entry::last);
+  const Entry dropped = *oldest;
+  entries_.erase(oldest);
+  return dropped;
+}
+
+void ItemHistory::Save(ByteWriter& out) const {
+  out.U32(now_);
+  out.U64(entries_.size());
+  for (const Entry& entry : entries_) {
+    out.U64(entry.item);
+    out.U64(entry.model);
+    out.Double(entry.sum);
+    out.Floats({{entry.squares, entry.reward}});
+    out.U32(entry.life);
+    out.U32(entry.shown);
+    out.U32(entry.last);
+  }
+}
+
+void ItemHistory::Load(ByteReader& in) {
+  now_ = in.U32("showings of a user");
+  entries_.clear();
+  const std::size_t count = in.Count("items of a user", 44);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    Entry entry{.item = in.U64("item of a user"), .model = in.U64("group of an item"), .life = 0};
+    entry.sum = in.Double("residuals of an item");
+    float numbers[2] = {};
+    in.Floats("squares of an item", numbers);
+    entry.squares = numbers[0];
+    entry.reward = numbers[1];
+    entry.life = in.U32("life of an item");
+    entry.shown = in.U32("showings of an item");
+    entry.last = in.U32("last showing of an item");
+    if (entry.shown == 0) in.Fail("item of a user", "was never shown");
+    if (!entries_.empty() && entries_.back().item >= entry.item) {
+      in.Fail("items of a user", "are not in order");
+    }
+    entries_.push_back(entry);
+  }
+}
+
+}  // namespace codband

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codband/base/bytes.h"
+#include "codband/policy/policy.h"
+
+namespace codband {
+
+// What one user brought to items, so that it can be taken out again and follow the user to another
+// group. Sorted by item; 40 bytes for each. Not thread-safe for writing.
+class ItemHistory {
+ public:
+  // Beyond this many items the one that was shown longest ago is forgotten.
+  static constexpr std::size_t kMostItems = 1024;
+
+  // All of a user's showings of one item.
+  struct Entry {
+    ItemId item;
+    ModelId model;       // the group that they count for
+    double sum = 0;      // of residuals
+    float squares = 0;   // the same
+    float reward = 0;    // the sum
+    std::uint32_t life;  // of the item: one that was forgotten and came again is another
+    std::uint32_t shown = 0;
+    std::uint32_t last = 0;  // when, in showings of this user
+  };
+
+  std::span<const Entry> entries() const { return entries_; }
+  std::span<Entry> entries() { return entries_; }
+
+  // The entry of an item that is shown now. A new one has no showings.
+  Entry& Touch(ItemId item, std::uint32_t life);
+  // Takes out the entry shown longest ago, if there are more than may be.
+  std::optional<Entry> DropSurplus();
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
+
+ private:
+  std::vector<Entry> entries_;
+  std::uint32_t now_ = 0;
+};
+
+}  // namespace codband
