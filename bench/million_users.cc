@@ -85,7 +85,7 @@ class Population {
   std::vector<engine::Item> Items() const {
     std::vector<engine::Item> items;
     for (std::uint64_t i = 0; i < flags_.items; ++i) {
-      items.push_back({.id = ItemId(i), .features = items_[i], .named = {}, .tags = {}});
+      items.push_back({.id = ItemName(i), .features = items_[i], .named = {}, .tags = {}});
     }
     return items;
   }
@@ -95,7 +95,7 @@ class Population {
     engine::RankRequest request{.user = fmt::format("user-{:08}", slot.user)};
     for (const std::uint64_t item :
          Candidates(random.Below(flags_.items), flags_.candidates, flags_.items)) {
-      request.candidates.push_back({.id = ItemId(item)});
+      request.candidates.push_back({.id = ItemName(item)});
     }
     return request;
   }

@@ -67,7 +67,7 @@ class Load {
       const char* separator = "";
       for (const std::uint64_t item :
            Candidates(random.Below(flags.items), flags.candidates, flags.items)) {
-        body += fmt::format(R"({}"{}")", std::exchange(separator, ","), ItemId(item));
+        body += fmt::format(R"({}"{}")", std::exchange(separator, ","), ItemName(item));
       }
       ranks_.push_back(MakePost("/v1/rank", body + "]}"));
     }
@@ -76,7 +76,7 @@ class Load {
   void PutItems() {
     std::string lines;
     for (std::size_t i = 0; i < flags_.items; ++i) {
-      lines += fmt::format("{{\"id\":\"{}\",\"features\":[{:.6f}]}}\n", ItemId(i),
+      lines += fmt::format("{{\"id\":\"{}\",\"features\":[{:.6f}]}}\n", ItemName(i),
                            fmt::join(items_[i], ","));
     }
     const std::string request = MakePost("/v1/items", lines, "application/x-ndjson");

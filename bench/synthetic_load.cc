@@ -24,7 +24,7 @@ double MeanReward(const std::vector<double>& item, const std::vector<double>& ta
   return 5 * std::inner_product(item.begin(), item.end(), taste.begin(), 0.0);
 }
 
-std::string ItemId(std::uint64_t item) { return fmt::format("item{:04}", item); }
+std::string ItemName(std::uint64_t item) { return fmt::format("item{:04}", item); }
 
 std::vector<std::uint64_t> Candidates(std::uint64_t first, std::size_t count, std::uint64_t items) {
   constexpr std::uint64_t kStep = 7919;

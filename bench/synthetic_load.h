@@ -16,7 +16,7 @@ std::vector<double> UnitVector(std::uint64_t index, std::uint64_t purpose, std::
 // The mean reward of an item for a taste: about as large as one.
 double MeanReward(const std::vector<double>& item, const std::vector<double>& taste);
 
-std::string ItemId(std::uint64_t item);
+std::string ItemName(std::uint64_t item);
 
 // `count` different items of `items`, starting at `first`. Precondition: items is no multiple of
 // 7919, the prime that is the step.

@@ -190,7 +190,15 @@ void BindEngine(py::module_& module) {
            [](EngineHandle& handle, const std::string& id) { handle.Change(&Engine::Forget, id); })
       .def("get_item",
            [](EngineHandle& handle, const std::string& id) {
-             return handle.Report([&](Engine& e) { return e.GetItem(id); }, server::AppendItem);
+             std::optional<ItemDescription> learned;
+             return handle.Report(
+                 [&](Engine& e) {
+                   learned = e.DescribeItem(id);
+                   return e.GetItem(id);
+                 },
+                 [&](std::string& out, const engine::Item& item) {
+                   server::AppendItem(out, item, learned);
+                 });
            })
       .def("user",
            [](EngineHandle& handle, const std::string& id) {
