@@ -124,10 +124,19 @@ Status CheckSpecChange(std::string_view from, std::string_view to, const PolicyC
     return Status::InvalidArgument(fmt::format("policy '{}' cannot continue from the state of '{}'",
                                                after.value()->name, before.value()->name));
   }
-  const auto old_params = ParamValues::Parse(*before.value(), SplitSpec(from).second, context);
-  if (!old_params.ok()) return old_params.status();
   const auto new_params = ParamValues::Parse(*after.value(), SplitSpec(to).second, context);
   if (!new_params.ok()) return new_params.status();
+  // A spec without item effects is of a version without them: its state has none, and any choice
+  // may continue from it.
+  std::string old_text(SplitSpec(from).second);
+  const std::string new_spec = new_params.value().Spec();
+  const std::size_t items = new_spec.find(",items=");
+  if (items != std::string::npos && old_text.find("items=") == std::string::npos) {
+    const std::string choice = new_spec.substr(items, new_spec.find(',', items + 1) - items);
+    old_text += old_text.empty() ? choice.substr(1) : choice;
+  }
+  const auto old_params = ParamValues::Parse(*before.value(), old_text, context);
+  if (!old_params.ok()) return old_params.status();
   return new_params.value().CheckChange(old_params.value());
 }
 
