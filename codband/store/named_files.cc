@@ -121,11 +121,24 @@ class DirectoryOfList final : public rocksdb::FSDirectoryWrapper {
   const std::shared_ptr<ListState> state_;
 };
 
+// A power cut may bring a deleted name back, with bytes that were never synced: they would look
+// like damage before the logs that follow. If it fails, the log is deleted as it is.
+void EmptyLog(rocksdb::FileSystem& files, const std::string& path,
+              const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+  std::unique_ptr<rocksdb::FSWritableFile> log;
+  IOStatus status = files.ReopenWritableFile(path, rocksdb::FileOptions(), &log, context);
+  if (status.ok()) status = log->Truncate(0, options, context);
+  if (status.ok()) status = log->Fsync(options, context);
+  if (status.ok()) status = log->Close(options, context);
+  status.PermitUncheckedError();
+}
+
 }  // namespace
 
 IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                 rocksdb::IODebugContext* context) {
   if (IsTableFile(path) && state_->in_doubt) return IOStatus::OK();
+  if (path.ends_with(".log")) EmptyLog(*target(), path, options, context);
   // Without the list its copy is of no use, and may be missing.
   if (IsListOfFiles(path)) {
     target()->DeleteFile(path + kTwinSuffix, options, context).PermitUncheckedError();
