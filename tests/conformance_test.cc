@@ -120,22 +120,13 @@ TEST_P(ConformanceTest, ReplayingTheMemoOfAnotherCopyLearnsTheSameBits) {
 }
 
 TEST_P(ConformanceTest, EvictingUsersChangesNoResult) {
-  struct Archive final : UserArchive {
-    bool Read(UserId user, std::string& bytes) const override {
-      const auto found = records.find(user);
-      if (found == records.end()) return false;
-      bytes = found->second;
-      return true;
-    }
-    std::map<UserId, std::string> records;
-  };
   TestWorld world(24);
   TestWorld same_world(24);
   const auto in_memory = MakeOrDie(spec(), world.context());
   const auto paged = MakeOrDie(spec(), same_world.context());
   PagedUsers* const users = paged->paged_users();
   if (users == nullptr) GTEST_SKIP() << "keeps everything in memory";
-  Archive archive;
+  MapArchive archive;
   users->SetArchive(&archive);
   for (int i = 0; i < 600; ++i) {
     if (i % 5 == 0) {

@@ -199,16 +199,6 @@ TEST_P(GrowthTest, CopiesThatReplayAMemoGrowAlike) {
   EXPECT_EQ(Saved(*recording), Saved(*replaying));
 }
 
-struct MapArchive final : UserArchive {
-  bool Read(UserId user, std::string& bytes) const override {
-    const auto found = records.find(user);
-    if (found == records.end()) return false;
-    bytes = found->second;
-    return true;
-  }
-  std::map<UserId, std::string> records;
-};
-
 TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
   GrowingWorld world(35);
   const auto in_memory = MakeOrDie(spec(), world.context(kNarrow));

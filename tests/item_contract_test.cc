@@ -131,22 +131,13 @@ TEST_P(ItemContractTest, ReplayingTheMemoOfAnotherCopyLearnsTheSameBits) {
 }
 
 TEST_P(ItemContractTest, EvictingUsersChangesNoResult) {
-  struct Archive final : UserArchive {
-    bool Read(UserId user, std::string& bytes) const override {
-      const auto found = records.find(user);
-      if (found == records.end()) return false;
-      bytes = found->second;
-      return true;
-    }
-    std::map<UserId, std::string> records;
-  };
   ItemWorld world(33);
   ItemWorld same_world(33);
   const auto in_memory = MakeOrDie(spec(), world.context());
   const auto paged = MakeOrDie(spec(), same_world.context());
   PagedUsers* const users = paged->paged_users();
   if (users == nullptr) GTEST_SKIP() << "keeps everything in memory";
-  Archive archive;
+  MapArchive archive;
   users->SetArchive(&archive);
   for (int i = 0; i < 400; ++i) {
     world.Step(*in_memory);

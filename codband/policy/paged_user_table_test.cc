@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include "codband/policy/test_support.h"
 
 namespace codband {
 namespace {
@@ -17,19 +17,6 @@ struct Counter {
 
   void Save(ByteWriter& out) const { out.U64(value); }
   void Load(ByteReader& in) { value = in.U64("counter"); }
-};
-
-struct MapArchive final : UserArchive {
-  bool Read(UserId user, std::string& bytes) const override {
-    ++reads;
-    const auto found = records.find(user);
-    if (found == records.end()) return false;
-    bytes = found->second;
-    return true;
-  }
-
-  std::map<UserId, std::string> records;
-  mutable int reads = 0;
 };
 
 class PagedUserTableTest : public testing::Test {

@@ -4,6 +4,7 @@
 // them, and visits that depend on the seed alone.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "codband/base/random.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/ground_truth.h"
+#include "codband/policy/paged_users.h"
 #include "codband/policy/registry.h"
 
 namespace codband {
@@ -84,5 +86,18 @@ inline std::string Saved(const Policy& policy) {
   policy.SaveState(out);
   return out.Take();
 }
+
+// An archive in memory, which counts how often it is read.
+struct MapArchive final : UserArchive {
+  bool Read(UserId user, std::string& bytes) const override {
+    ++reads;
+    const auto found = records.find(user);
+    if (found == records.end()) return false;
+    bytes = found->second;
+    return true;
+  }
+  std::map<UserId, std::string> records;
+  mutable int reads = 0;
+};
 
 }  // namespace codband
