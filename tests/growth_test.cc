@@ -1,11 +1,9 @@
 // Features that come later (Policy::Grow): a policy that has grown equals one that had them from
 // the start, with zeros in them.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "codband/base/file.h"
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_users.h"
 #include "codband/policy/state_file.h"
@@ -259,63 +257,6 @@ TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
     const double reward = world.Reward(decision);
     ASSERT_EQ(restarted->Learn(decision, reward, world.key()).after,
               paged->Learn(decision, reward, world.key()).after);
-  }
-}
-
-std::map<UserId, std::string> RecordsOf(Policy& policy) {
-  std::map<UserId, std::string> records;
-  policy.paged_users()->SaveChangedUsers(
-      [&](UserId user, std::string bytes) { records[user] = std::move(bytes); });
-  return records;
-}
-
-// tests/states holds what format 4 wrote after 330 steps of this world, all columns of every user.
-TEST(OldStateTest, StateOfFormatFourGoesOnAndGrows) {
-  for (const std::string spec : {"codband", "codband:paper-product"}) {
-    const auto bytes = ReadFile(
-        fmt::format("{}/tests/states/{}.format4", CODBAND_SOURCE_DIR, SpecAsName(spec, '-')));
-    ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
-    TestWorld world(41);
-    auto old = DecodeState(bytes.value(), world.context());
-    ASSERT_TRUE(old.ok()) << old.status().ToString();
-    const auto now = MakeOrDie(spec, world.context());
-    for (int i = 0; i < 330; ++i) world.Step(*now);
-    TestWorld same = world;
-    for (int i = 0; i < 330; ++i) {
-      ASSERT_EQ(world.Step(*now).after, same.Step(*old.value()).after) << i;
-    }
-    // All but what format 4 did not count: how large the values of a column were.
-    EXPECT_EQ(RecordsOf(*now), RecordsOf(*old.value()));
-    old.value()->Grow(kWide);
-    now->Grow(kWide);
-    ExpectAlike(*now, *old.value(), GrowingWorld(41));
-    EXPECT_TRUE(old.value()->Forget(2));
-    EXPECT_TRUE(now->Forget(2));
-    ExpectAlike(*now, *old.value(), GrowingWorld(41));
-    EXPECT_EQ(RecordsOf(*now), RecordsOf(*old.value()));
-  }
-}
-
-// The first of format 5, as tests/states has them, hold nothing of items.
-TEST(OldStateTest, StateWithoutItemsGoesOn) {
-  for (const std::string spec : {"codband", "codband:paper-product"}) {
-    const auto bytes = ReadFile(
-        fmt::format("{}/tests/states/{}.format5", CODBAND_SOURCE_DIR, SpecAsName(spec, '-')));
-    ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
-    TestWorld world(41);
-    auto old = DecodeState(bytes.value(), world.context());
-    ASSERT_TRUE(old.ok()) << old.status().ToString();
-    const auto now = MakeOrDie(old.value()->spec(), world.context());
-    for (int i = 0; i < 330; ++i) world.Step(*now);
-    TestWorld same = world;
-    for (int i = 0; i < 330; ++i) {
-      ASSERT_EQ(world.Step(*now).after, same.Step(*old.value()).after) << i;
-    }
-    EXPECT_TRUE(EncodeState(*now) == EncodeState(*old.value()));
-    // As a server continues from it, whose spec does not name what was not there.
-    std::string written = old.value()->spec();
-    written.erase(written.find(",items="), std::string(",items=learned").size());
-    EXPECT_TRUE(CheckSpecChange(written, spec, world.context()).ok());
   }
 }
 

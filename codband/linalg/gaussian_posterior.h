@@ -68,8 +68,12 @@ class GaussianPosterior {
     Grow(LinearPrior::Isotropic(dim, prior_precision_[0], noise_variance_), false);
   }
 
-  // Corrects the sums by a difference of the order of rounding, which the factor may ignore.
-  void Correct(const SufficientStats& from, const SufficientStats& to) { stats_.Correct(from, to); }
+  // Corrects the sums by a difference of the order of rounding, which the factor may ignore; the
+  // mean follows the sums, as it does after Load.
+  void Correct(const SufficientStats& from, const SufficientStats& to) {
+    stats_.Correct(from, to);
+    RefreshMean();
+  }
 
   // The variance of xᵀθ, xᵀΛ⁻¹x; the second overload takes every row of a row-major matrix.
   double Variance(std::span<const double> x) const { return factor_.InverseQuadratic(x); }

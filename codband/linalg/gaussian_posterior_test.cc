@@ -34,6 +34,24 @@ TEST(GaussianPosteriorTest, OneDimensionEqualsTheClosedForm) {
   EXPECT_NEAR(posterior.explained(), 400.0 / 22, 1e-12);
 }
 
+TEST(GaussianPosteriorTest, CorrectedSumsAreTheSameAfterSavingAndLoading) {
+  const std::vector<Observation> all = RandomObservations(5, 40, 4);
+  GaussianPosterior posterior(4, 1, 0.25);
+  for (const auto& [x, r] : all) posterior.Add(x, r);
+  const SufficientStats part = StatsOf(4, std::span(all).first(20));
+  SufficientStats rounded = part;
+  rounded.RoundToFloat();
+  posterior.Correct(part, rounded);
+  ByteWriter out;
+  posterior.Save(out);
+  GaussianPosterior loaded(4, 1, 0.25);
+  ByteReader in(out.bytes());
+  loaded.Load(in);
+  ASSERT_TRUE(in.ok());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(loaded.mean()[i], posterior.mean()[i]);
+  EXPECT_EQ(loaded.explained(), posterior.explained());
+}
+
 RC_GTEST_PROP(GaussianPosteriorTest, AnySequenceOfAddAndRemoveEqualsTheDenseModel, ()) {
   const auto dim = *rc::gen::inRange<std::size_t>(1, 30);
   const auto seed = *rc::gen::arbitrary<std::uint32_t>();

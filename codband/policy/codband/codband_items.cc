@@ -31,6 +31,12 @@ double VarianceOf(const Outlook& outlook, std::span<const double> x, double mean
 
 }  // namespace
 
+bool CoDBand::ForgetItem(ItemId item) {
+  if (!items_.ForgetItem(item)) return false;
+  restore_point_.End();  // it counts the item
+  return true;
+}
+
 void CoDBand::LookAtItems(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
   const std::span<const ItemEffects::Share> shares = LikelyModels(outlook, work.shares);
   const auto visits = static_cast<double>(outlook.Posterior(outlook.likeliest).stats().m());

@@ -32,7 +32,7 @@ class CoDBand final : public Policy, public PagedUsers {
   CoDBand(std::size_t dim, const CoDBandOptions& options);
 
   bool Forget(UserId user) override;
-  bool ForgetItem(ItemId item) override { return items_.ForgetItem(item); }
+  bool ForgetItem(ItemId item) override;
   std::size_t model_count() const override { return pool_.size(); }
 
   std::vector<ModelDescription> DescribeModels() const override;
