@@ -11,6 +11,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/lanes.h"
+#include "codband/linalg/panel_factor.h"
 #include "codband/linalg/vector_clones.h"
 
 namespace codband::linalg {
@@ -78,50 +79,7 @@ inline __attribute__((always_inline)) void SubtractRows(const double* column, st
   for (std::size_t w = 0; w < count; ++w) x[j * stride + w] = rest[w];
 }
 
-// Left-looking factorisation in panels of kFactorPanel columns: the columns before are subtracted
-// from all columns of a panel at once, kFactorRows rows at a time, so that they are read from
-// memory once for all of them. Each entry has the columns subtracted in rising order, whatever the
-// panels.
-constexpr std::size_t kFactorPanel = 4;
-constexpr std::size_t kFactorRows = 2 * kLanes;
-
-// Subtracts L_ij L_kj for all j < first from the columns k = target, …, at `rows` rows i = row, ….
-template <std::size_t rows, std::size_t columns>
-inline __attribute__((always_inline)) void SubtractBefore(double* lower, std::size_t d,
-                                                          std::size_t first, std::size_t row,
-                                                          std::size_t target) {
-  double sums[columns][rows];
-  for (std::size_t c = 0; c < columns; ++c) {
-    const double* const entries = lower + PackedColumn(d, target + c) - (target + c) + row;
-    for (std::size_t i = 0; i < rows; ++i) sums[c][i] = entries[i];
-  }
-  const double* column = lower;  // by row
-  for (std::size_t j = 0; j < first; ++j) {
-    for (std::size_t c = 0; c < columns; ++c) {
-      const double scale = column[target + c];
-      for (std::size_t i = 0; i < rows; ++i) sums[c][i] -= scale * column[row + i];
-    }
-    column += d - 1 - j;
-  }
-  for (std::size_t c = 0; c < columns; ++c) {
-    double* const entries = lower + PackedColumn(d, target + c) - (target + c) + row;
-    for (std::size_t i = 0; i < rows; ++i) entries[i] = sums[c][i];
-  }
-}
-
-inline __attribute__((always_inline)) void SubtractFromFactorPanel(double* lower, std::size_t d,
-                                                                   std::size_t first) {
-  const std::size_t end = std::min(first + kFactorPanel, d);
-  // The triangle on the diagonal, and panels that are cut off: column by column.
-  const std::size_t below = end - first == kFactorPanel ? end : d;
-  for (std::size_t k = first; k < end; ++k) {
-    for (std::size_t i = k; i < below; ++i) SubtractBefore<1, 1>(lower, d, first, i, k);
-  }
-  std::size_t i = below;
-  for (; i + kFactorRows <= d; i += kFactorRows)
-    SubtractBefore<kFactorRows, kFactorPanel>(lower, d, first, i, first);
-  for (; i < d; ++i) SubtractBefore<1, kFactorPanel>(lower, d, first, i, first);
-}
+constexpr std::size_t kPanelRows = 2 * kLanes;  // at a time
 
 }  // namespace
 
@@ -150,11 +108,9 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> dia
   for (std::size_t j = 0; j < dim(); ++j) Column(j)[0] += diagonal[j];
   const std::size_t d = dim();
   for (std::size_t j = 0; j < d; ++j) {
-    if (j % kFactorPanel == 0) SubtractFromFactorPanel(lower_.data(), d, j);
+    if (j % kPanel == 0) SubtractFromPanel<OneProblem, kPanelRows>(lower_.data(), d, j);
+    SubtractInPanel<OneProblem>(lower_.data(), d, j);
     const std::span<double> column = Column(j);
-    for (std::size_t before = j / kFactorPanel * kFactorPanel; before < j; ++before) {
-      Axpy(-Column(before)[j - before], Column(before).subspan(j - before), column);
-    }
     // Exactly, what is left of the diagonal is at least diagonal[j]. Where it is far less, rounding
     // errors are all that is left of the column; kept, they would grow with every column after it.
     const bool lost = !(column[0] >= 0.5 * diagonal[j]);

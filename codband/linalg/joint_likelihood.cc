@@ -7,67 +7,13 @@
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
+#include "codband/linalg/panel_factor.h"
 #include "codband/linalg/vector_clones.h"
 
 namespace codband::linalg {
 namespace {
 
-// Left-looking factorisation in panels of kPanel columns: the columns before the panel are
-// subtracted from all of its columns at once, so that they are read from memory once for kPanel of
-// them, kRows rows at a time: as many accumulators as fit into registers. Each entry has the
-// columns subtracted in rising order, whatever the panels.
-constexpr std::size_t kPanel = 4;
-constexpr std::size_t kRows = 3;
-
-// Subtracts L_ij L_kj for all j < first from `columns` columns k = target, …, at `rows` rows i =
-// row, … of each.
-template <std::size_t rows, std::size_t columns>
-inline __attribute__((always_inline)) void SubtractColumns(Lanes* matrix, std::size_t d,
-                                                           std::size_t first, std::size_t row,
-                                                           std::size_t target) {
-  Lanes sums[columns][rows];
-  for (std::size_t c = 0; c < columns; ++c) {
-    const Lanes* const entries = matrix + PackedColumn(d, target + c) - (target + c) + row;
-    for (std::size_t i = 0; i < rows; ++i) sums[c][i] = entries[i];
-  }
-  const Lanes* column = matrix;  // by row
-  for (std::size_t j = 0; j < first; ++j) {
-    for (std::size_t c = 0; c < columns; ++c) {
-      const Lanes scale = column[target + c];
-      for (std::size_t i = 0; i < rows; ++i) sums[c][i] -= scale * column[row + i];
-    }
-    column += d - 1 - j;
-  }
-  for (std::size_t c = 0; c < columns; ++c) {
-    Lanes* const entries = matrix + PackedColumn(d, target + c) - (target + c) + row;
-    for (std::size_t i = 0; i < rows; ++i) entries[i] = sums[c][i];
-  }
-}
-
-// The same for one column and the columns of its panel before it, all rows from its own on.
-inline __attribute__((always_inline)) void SubtractInPanel(Lanes* matrix, std::size_t d,
-                                                           std::size_t first, std::size_t k) {
-  Lanes* const target = matrix + PackedColumn(d, k) - k;
-  for (std::size_t j = first; j < k; ++j) {
-    const Lanes* const column = matrix + PackedColumn(d, j) - j;
-    const Lanes scale = column[k];
-    for (std::size_t i = k; i < d; ++i) target[i] -= scale * column[i];
-  }
-}
-
-// All columns before the panel that begins with column `first`, from all of its columns.
-inline __attribute__((always_inline)) void SubtractFromPanel(Lanes* matrix, std::size_t d,
-                                                             std::size_t first) {
-  const std::size_t end = std::min(first + kPanel, d);
-  // The triangle on the diagonal, and panels that are cut off: column by column.
-  const std::size_t below = end - first == kPanel ? end : d;
-  for (std::size_t k = first; k < end; ++k) {
-    for (std::size_t i = k; i < below; ++i) SubtractColumns<1, 1>(matrix, d, first, i, k);
-  }
-  std::size_t i = below;
-  for (; i + kRows <= d; i += kRows) SubtractColumns<kRows, kPanel>(matrix, d, first, i, first);
-  for (; i < d; ++i) SubtractColumns<1, kPanel>(matrix, d, first, i, first);
-}
+constexpr std::size_t kRows = 3;  // of a panel at a time
 
 // What FactorLanes reads of the models, side by side.
 struct LaneInput {
@@ -147,8 +93,8 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
   const std::size_t d = dim_;  // a local, which cannot alias the matrix
   for (std::size_t k = 0; k < d; ++k) {
     Lanes* const column = matrix + PackedColumn(d, k);
-    if (k % kPanel == 0) SubtractFromPanel(matrix, d, k);
-    SubtractInPanel(matrix, d, k / kPanel * kPanel, k);
+    if (k % kPanel == 0) SubtractFromPanel<ProblemsInLanes, kRows>(matrix, d, k);
+    SubtractInPanel<ProblemsInLanes>(matrix, d, k);
     Lanes rest = information[k];
     const Lanes* scale = matrix + k;
     for (std::size_t j = 0; j < k; ++j) {
