@@ -7,20 +7,25 @@ preset=${1:?usage: scripts/build.sh PRESET [TARGET...]}
 shift
 start=$SECONDS
 
+case $preset in
+  release) packages= ;;
+  fuzz | tidy) packages=--clang ;;
+  *) packages=--test ;;
+esac
 # The stamp is a copy of the script that ran: a changed package list runs it again.
-stamp=build/.setup-done
+stamp=build/.setup-done$packages
 if ! cmp -s scripts/setup.sh "$stamp" 2>/dev/null; then
-  scripts/setup.sh
+  scripts/setup.sh $packages
   mkdir -p build
   cp scripts/setup.sh "$stamp"
 fi
 
 name=$preset
 targets=("${@:-all}")
-case $preset in
-  fuzz | tidy) scripts/setup.sh --clang ;;
-  odr) preset=asan-ubsan targets=(odr) ;; # a check of that preset's objects
-esac
+if [ "$preset" = odr ]; then # a check of that preset's objects
+  preset=asan-ubsan
+  targets=(odr)
+fi
 
 directory=build/$preset
 if [ ! -f "$directory/build.ninja" ]; then

@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that codband is built with; returns at once if all are there.
-#   scripts/setup.sh          to build, test and run
+#   scripts/setup.sh          to build and run the program
+#   scripts/setup.sh --test   to build everything and test it
 #   scripts/setup.sh --clang  clang 19 as well, for the presets fuzz and tidy
 set -euo pipefail
 packages=(
-  g++ cmake ninja-build ccache mold git clang-format pkg-config
+  g++ cmake ninja-build ccache mold git pkg-config
   libfmt-dev libboost-dev librandom123-dev libcli11-dev nlohmann-json3-dev
-  zlib1g-dev libspectra-dev libutf8proc-dev libstemmer-dev
+  zlib1g-dev libspectra-dev libeigen3-dev libutf8proc-dev libstemmer-dev
   librocksdb-dev libxxhash-dev libsimdjson-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev
-  libgtest-dev librapidcheck-dev libeigen3-dev libbenchmark-dev
   librsvg2-bin
-  python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip
 )
+case "${1:-}" in
+  "") ;;
+  --test | --clang)
+    packages+=(
+      clang-format libgtest-dev librapidcheck-dev libbenchmark-dev
+      python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel
+      python3-pip
+    )
+    ;;
+  *) echo "usage: scripts/setup.sh [--test | --clang]" >&2; exit 2 ;;
+esac
 if [ "${1:-}" = --clang ]; then
   packages+=(clang-19 clang-tidy-19 libclang-rt-19-dev)
 fi
