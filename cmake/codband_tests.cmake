@@ -1,10 +1,26 @@
-# codband_add_test(NAME SOURCES <files> DEPS <targets> [LABEL fast|slow] [PROFILE <profile>] [PROGRAM])
-# One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless given. Profile:
-# test unless given. PROGRAM: the tests run the program codband; its path is CODBAND_PROGRAM.
+# ./test builds and runs everything twice, optimised and under sanitizers, but for tests that find
+# the same in both: they say where they run, and the other build leaves them out.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(CODBAND_RUN sanitized)
+else()
+  set(CODBAND_RUN optimised)
+endif()
+
+# codband_add_test(NAME SOURCES <files> DEPS <targets> [RUN optimised|sanitized] [LABEL fast|slow]
+#                  [PROFILE <profile>] [PROGRAM])
+# One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless given; slow
+# tests run optimised. Profile: test unless given. PROGRAM: the tests run the program codband; its
+# path is CODBAND_PROGRAM.
 function(codband_add_test name)
-  cmake_parse_arguments(ARG "PROGRAM" "LABEL;PROFILE" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM" "RUN;LABEL;PROFILE" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
+  endif()
+  if(ARG_LABEL STREQUAL slow)
+    set(ARG_RUN optimised)
+  endif()
+  if(ARG_RUN AND NOT ARG_RUN STREQUAL CODBAND_RUN)
+    return()
   endif()
   if(NOT ARG_PROFILE)
     set(ARG_PROFILE test)
@@ -24,7 +40,7 @@ function(codband_add_test name)
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900 ENVIRONMENT "RC_PARAMS=seed=20190707")
 endfunction()
 
-# codband_add_unit_tests(FOLDER [PROFILE <profile>]) puts all codband/FOLDER/**/*_test.cc into
+# codband_add_unit_tests(FOLDER [RUN ...] [PROFILE ...]) puts all codband/FOLDER/**/*_test.cc into
 # FOLDER_test, and those named *_slow_test.cc into FOLDER_slow_test.
 function(codband_add_unit_tests folder)
   set(directory ${PROJECT_SOURCE_DIR}/codband/${folder})
