@@ -20,7 +20,7 @@ struct NewColumns {
     std::string name;
   };
   std::vector<Name> names = {};  // in the order of the request
-  // By what they are worth: those of the features that most of the actions have come first.
+  // Ordered by importance: features shared by most actions first.
   std::vector<features::WantedCrossing> crossings = {};
   // Of the chosen action and the context: cells that had a column, and features that had none.
   features::Cells item = {};
@@ -35,8 +35,8 @@ std::vector<features::NamedFeature> AllNamed(std::span<const double> numbers,
                                              std::span<const features::NamedFeature> named);
 
 // Gives out columns, in the order of the committer's commands. What it gives out counts once it is
-// durable: Begin() starts a group, Undo() takes back what the group was given. Not thread-safe: of
-// the committer's thread.
+// durable: Begin() starts a group, Undo() takes back what the group was given. Not thread-safe:
+// used only on the committer's thread.
 class ColumnClerk {
  public:
   using Additions = std::vector<features::ColumnSpace::Addition>;

@@ -255,7 +255,7 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
   }
   // One that cannot be read may have its reward: replaced, it could get a second one.
   if (!known.ok()) return Refuse(command.done, known.status(), group);
-  // Somebody else was faster: only now, or it would have been seen before.
+  // Lost a race with an identical request.
   const PendingDecision& first = known.value();
   const Status fits = PendingDecisions::CheckRepeat(command.event_id, first, command.fingerprint);
   if (!fits.ok()) return Refuse(command.done, fits, group);

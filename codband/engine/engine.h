@@ -52,7 +52,7 @@ struct EngineOptions {
   bool keep_candidates = false;    // pending decisions keep what a decision log needs
   bool read_only = false;          // ranks and changes are refused
   std::function<std::int64_t()> now_ms = {};  // the time; the system's if not given
-  // Milliseconds of a clock that nobody can set, and the name of the time since it was 0: waits are
+  // Milliseconds of a monotonic clock, and the id of the current boot: waits are
   // measured by it (engine/wait_clock.h). BootMillis and BootId if not given.
   std::function<std::int64_t()> steady_ms = {};
   std::string boot_id = {};
@@ -71,7 +71,7 @@ struct Candidate {
   std::vector<double> features = {};
   // Where the number of features is fixed: what they were hashed from, if they were.
   std::vector<features::NamedFeature> named = {};
-  bool given = false;  // that there are no features at all is meant so
+  bool given = false;  // an empty feature list was given explicitly
 
   // Whether it is described on the spot.
   bool described() const { return given || !features.empty() || !named.empty(); }
@@ -292,7 +292,7 @@ class Engine {
   // Removes all that was learned from the user, and every record of them.
   virtual void Forget(std::string user, Done<Status> done) = 0;
   virtual Result<UserReport> GetUser(const std::string& user) = 0;
-  // Every user on disk and in memory; for export. Visits until false is returned.
+  // Every user on disk and in memory; for export. Stops when the visitor returns false.
   virtual Status VisitUsers(const std::function<bool(const UserReport&)>& visit) = 0;
 
   // With their best `top` items and tags; most popular first.

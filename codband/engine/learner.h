@@ -76,7 +76,7 @@ struct Learned {
 // An entry that cannot be applied (the policy throws) is put into quarantine and left out for ever.
 // As the copy that it was applied to may hold half of it, both copies are then made anew from the
 // checkpoint and the log; readers see the intact copy meanwhile. What is not the entry's fault is
-// tried again: want of memory a few times, a store that cannot be read or written until it can.
+// tried again: out-of-memory a few times, store failures until the store recovers.
 class Learner {
  public:
   // Loads the last checkpoint and replays the log since. Entries that are missing, damaged or that
@@ -233,7 +233,8 @@ class Learner {
   std::uint64_t entries_since_checkpoint_ = 0;
   double last_checkpoint_seconds_ = 0;
   std::uint64_t given_sequence_ = 0;  // the last entry that was submitted
-  bool waits_ = false;  // for the store: the hidden copy holds half an entry, no other is applied
+  bool waits_ = false;  // learning is suspended until the store recovers; the hidden copy may hold
+                        // a partly applied entry
   double next_try_seconds_ = 0;
   bool log_left_ = false;  // log entries that the checkpoint contains could not be deleted
 

@@ -14,8 +14,8 @@
 
 namespace codband::engine {
 
-// The length of the plain arrays of items, once there was one; 0: there was none, or there is no
-// telling as some of its places share columns.
+// The length of the plain arrays of items, once there was one; 0: none seen yet, or unknown because
+// some positions share columns.
 std::size_t PlainLength(const features::ColumnSpace& space);
 // kInvalidArgument if the array has another length than those before. `length`: theirs, or 0, and
 // then that of this one.

@@ -112,7 +112,7 @@ Status PendingDecisions::CheckRepeat(const std::string& event_id, const PendingD
     return conflict("has waited for its reward until it was over");
   }
   if (known.fingerprint == fingerprint) return {};
-  return conflict("is the event of another request: its user, actions or options differ");
+  return conflict("is the event of another request: its user, context, actions or options differ");
 }
 
 void PendingDecisions::Put(const std::string& event_id, std::string bytes,

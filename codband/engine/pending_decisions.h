@@ -26,7 +26,7 @@ Status NoSuchEvent(const std::string& event_id);  // kNotFound
 // ended, an expired one for one more wait. All times are those of the wait clock.
 //
 // Changes go into a CommitGroup. Within that group they are visible at once, and Committed() takes
-// them over when the group is durable. Not thread-safe: of the committer's thread.
+// them over when the group is durable. Not thread-safe: used only on the committer's thread.
 class PendingDecisions {
  public:
   // `store` outlives it.

@@ -74,8 +74,8 @@ struct PendingDecision {
   bool learn = true;             // false: only logged
   std::string user = {};
   Decision decision = {};
-  // When it was made, by the wait clock; `time_ms` is by the wall clock. As long as a decision was
-  // written by a version without a wait clock, the two are the same.
+  // When it was made, by the wait clock; `time_ms` is by the wall clock. Equal to `time_ms` in
+  // records written before the wait clock existed.
   std::int64_t made_ms = 0;
   // Of the request and the action that it chose, if it named the event; else 0 and empty.
   std::uint64_t fingerprint = 0;
@@ -88,7 +88,7 @@ struct PendingDecision {
   // Whether its outcome is open; the second form looks at an encoded one.
   bool waits() const { return state == State::kWaiting || state == State::kDeferred; }
   static bool Waits(std::string_view bytes);
-  // Whose an encoded one is that waits; nothing if it does not or is damaged.
+  // The user of an encoded pending decision; nothing if it is settled or damaged.
   static std::optional<UserId> WaitingUser(std::string_view bytes);
   // Whose decision it is. Nothing once it has an outcome: its encoding then ends after state and
   // deadline, so that `decision.user` is the default, 0, which is a user id like any other.

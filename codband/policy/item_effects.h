@@ -14,7 +14,7 @@
 
 namespace codband {
 
-// Items with a life of their own: what a reward is beyond the features,
+// Item effects: the part of a reward that the features do not explain,
 //   e = b_item + b_(group, item) + noise,
 // where e is the residual of a model of the features, and the effects are Gaussian and independent
 // with the variances τσ² and ωσ² beside the noise σ². They are nested, so that their joint
@@ -25,9 +25,9 @@ namespace codband {
 // docs/algorithms.md has the derivation; item_effects_test.cc compares with a dense computation.
 //
 // τ and ω are learned by empirical Bayes: the marginal likelihood of all residuals, σ profiled out,
-// is climbed on a grid of powers of two and 0, anew each time there is an eighth more. A likelihood
-// holds however the items were chosen to be shown. Where items have no effect both go to 0, and
-// with them what is said of an item.
+// is climbed on a grid of powers of two and 0, re-estimated whenever the data
+// has grown by an eighth. The likelihood is valid whatever rule selected the
+// items. Where items have no effect both go to 0, and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
 // O(G) for each model that the user may be on. An item costs about 170 bytes and 32 for each group
@@ -55,12 +55,11 @@ class ItemEffects {
 
   // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
   // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
-  // had so far, of which an item is on offer in as many as the number of arms over that of items
-  // lets expect.
+  // had so far, an item is assumed to be offered in a share arms / items of them.
   double WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const;
 
-  // An item was shown to a user who is taken to be in the group `model`, and brought `reward`,
-  // which the features alone were off by `residual`.
+  // An item was shown to a user who is taken to be in the group `model`, and earned `reward`;
+  // `residual` is the error of the prediction from the features alone.
   void Observe(ItemHistory& user, ItemId item, ModelId model, double residual, double reward);
   // What the user brought counts for another group from now on.
   void Move(ItemHistory& user, ModelId from, ModelId to);

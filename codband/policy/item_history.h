@@ -25,7 +25,7 @@ class ItemHistory {
     double sum = 0;      // of residuals
     float squares = 0;   // the same
     float reward = 0;    // the sum
-    std::uint32_t life;  // of the item: one that was forgotten and came again is another
+    std::uint32_t life;  // of the item: changes when it is forgotten and added again
     std::uint32_t shown = 0;
     std::uint32_t last = 0;  // when, in showings of this user
   };

@@ -88,8 +88,9 @@ struct Ranking {
   Decision decision;          // the choice; its propensity is the arm's probability
   std::vector<Arm> arms;      // in the order of the offer
   std::vector<double> theta;  // the parameter behind the means; empty if there is none
-  // mean = features · theta + intercept + the item's own part; codband takes a 0 in a column far
-  // from 0 for a missing value, of which this does not know (docs/algorithms.md, Units)
+  // mean = features · theta + intercept + the item's own part; codband treats 0 in
+  // a centred column as missing, which this identity ignores (docs/algorithms.md,
+  // Units)
   double intercept = 0;
   std::size_t draws = 0;  // samples that the probabilities were estimated from; 0: closed form
 };
@@ -160,11 +161,11 @@ class Policy {
   void Choose(UserId user, ArmsView arms, EventKey key, Decision& decision) const;
   Decision Choose(UserId user, ArmsView arms, EventKey key) const;
 
-  // Chooses like Choose, and rates every arm. With probability `floor` the choice is uniformly
-  // random. The choice is drawn from the reported probabilities, so they are exact propensities
-  // even where they only approximate those of Choose (Ranking::draws). In general they depend on
-  // the key, and are exact given the draws behind them; where a policy says so (codband), they
-  // depend on state, user, arms and floor alone. Precondition: 0 ≤ floor ≤ 1.
+  // Chooses an arm like Choose, and scores every arm. With probability `floor` the choice is
+  // uniformly random. The choice is drawn from the reported probabilities, so they are exact
+  // propensities even where they only approximate those of Choose (Ranking::draws). In general they
+  // depend on the key, and are exact given the draws behind them; where a policy says so (codband),
+  // they depend on state, user, arms and floor alone. Precondition: 0 ≤ floor ≤ 1.
   void Rank(UserId user, ArmsView arms, EventKey key, double floor, Ranking& ranking) const;
 
   // Learns that `decision` brought `reward`. The decision was made by this policy, or by one that
@@ -174,10 +175,10 @@ class Policy {
   LearnOutcome Learn(const Decision& decision, double reward, EventKey key,
                      LearnMemo* memo = nullptr);
 
-  // From now on arms have `dim` features. Those that are new, behind the others, were 0 in all that
-  // was learned so far: exact, as if they had always been there. Parameters that were made from the
-  // dimension stay as they are. Exclusive access, like learning. Precondition:
-  // dim() ≤ dim ≤ kMaxFeatures.
+  // From now on arms have `dim` features. New features are appended and count as 0
+  // in all past observations: exact, as if they had always been there. Parameters that were made
+  // from the dimension stay as they are. Exclusive access, like learning. Precondition: dim() ≤ dim
+  // ≤ kMaxFeatures.
   void Grow(std::size_t dim);
 
   // Removes all that was learned from this user, past periods included, as if they had never been
@@ -194,7 +195,7 @@ class Policy {
 
   // All state as bytes; see state_file.h for the envelope. Loading goes into a freshly made policy
   // with the same spec and at most as many features, which grows to the saved ones; failures are
-  // recorded in the reader. A state before format 5 does not tell how many: as many as the policy.
+  // recorded in the reader. Before format 5 the dimension is not stored: as many as the policy has.
   void SaveState(ByteWriter& out) const;
   void LoadState(ByteReader& in);
 

@@ -37,7 +37,7 @@ class [[nodiscard]] Propensity {
   }
 
   // The choice is random, and its probability has no closed form (Thompson sampling). Choose
-  // reports NaN; who needs a number calls Policy::Rank.
+  // reports NaN; use Policy::Rank to get a number.
   static Propensity Sampled() {
     return {Kind::kSampled, std::numeric_limits<double>::quiet_NaN(), kChosenArm};
   }

@@ -6,10 +6,10 @@ import {createServer} from 'node:http';
 import {Client} from '../../clients/js/codband.js';
 
 const records = {
-  'kind-of-blue': {title: 'Kind of Blue', features: {genre: 'jazz', year: 0.59}},
-  'a-love-supreme': {title: 'A Love Supreme', features: {genre: 'jazz', year: 0.65}},
-  'nevermind': {title: 'Nevermind', features: {genre: 'rock', year: 0.91}},
-  'in-utero': {title: 'In Utero', features: {genre: 'rock', year: 0.93}},
+  'kind-of-blue': {title: 'Kind of Blue', features: {genre: 'jazz', year: 1959}},
+  'a-love-supreme': {title: 'A Love Supreme', features: {genre: 'jazz', year: 1965}},
+  'nevermind': {title: 'Nevermind', features: {genre: 'rock', year: 1991}},
+  'in-utero': {title: 'In Utero', features: {genre: 'rock', year: 1993}},
 };
 
 const [server, port = '0', visits] = process.argv.slice(2);

@@ -17,10 +17,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import codband
 
 RECORDS = {
-    "kind-of-blue": ("Kind of Blue", {"genre": "jazz", "year": 0.59}),
-    "a-love-supreme": ("A Love Supreme", {"genre": "jazz", "year": 0.65}),
-    "nevermind": ("Nevermind", {"genre": "rock", "year": 0.91}),
-    "in-utero": ("In Utero", {"genre": "rock", "year": 0.93}),
+    "kind-of-blue": ("Kind of Blue", {"genre": "jazz", "year": 1959}),
+    "a-love-supreme": ("A Love Supreme", {"genre": "jazz", "year": 1965}),
+    "nevermind": ("Nevermind", {"genre": "rock", "year": 1991}),
+    "in-utero": ("In Utero", {"genre": "rock", "year": 1993}),
 }
 
 

@@ -17,8 +17,8 @@ class BaselineItems {
   // What to add to the scores of arms. Valid until the thread asks again.
   ItemScores ScoresOf(ArmsView arms) const;
 
-  // An arm from which its features let `expected` expect has brought a reward. Returns what is left
-  // of it for the model to learn.
+  // Learns from a reward whose expectation by the features alone is `expected`. Returns
+  // what is left of it for the model to learn.
   double Learn(const Decision& decision, double expected, double reward);
 
   void Forget(UserId user);

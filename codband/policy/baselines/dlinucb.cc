@@ -180,7 +180,8 @@ PolicyInfo DLinUcbInfo() {
   const DLinUcbOptions defaults;
   return {
       .name = "dlinucb",
-      .summary = "several linear models per user, dropped and made as their errors demand",
+      .summary =
+          "several linear models per user, replaced when their prediction errors are too large",
       .paper = "Wu, Iyer & Wang, SIGIR 2018",
       .detects_changes = true,
       .params = {

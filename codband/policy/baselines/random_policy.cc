@@ -28,7 +28,7 @@ class RandomPolicy final : public Policy {
 
 PolicyInfo RandomInfo() {
   return {.name = "random",
-          .summary = "every arm with the same chance; the zero of every comparison",
+          .summary = "every arm with the same chance; the baseline of every comparison",
           .paper = "–"};
 }
 

@@ -39,8 +39,8 @@ class Assignment {
   YoungUsers& young_users() { return young_users_; }
   // The record of a user to change, or nullptr.
   // The record of a user other than the one who is learned from, to resample; nullptr if there is
-  // none, or if it cannot be read: nobody else is to suffer from that. The second copy does what
-  // the first one did.
+  // none, or if it cannot be read: one unreadable record must not affect other users. The second
+  // copy repeats the decision of the first.
   UserRecord* FindNeighbour(UserId id, LearnMemo* memo);
 
   // Likelihoods of clicks are tempered from now on.
@@ -58,7 +58,7 @@ class Assignment {
   // p(z = k | D) for the models after the move and, last, for a new one; valid until the next call.
   std::span<double> Resample(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo);
 
-  // An observation has come to the user's period and its model.
+  // Counts an observation added to the period and its model.
   void CountObservation(Period& period);
   // It is known by now which model the user is on: the model prior learns from it.
   void LearnPrior(UserId id, const UserRecord& user);

@@ -254,7 +254,8 @@ void BayesDetector::ResampleOthers(const LearnStep& step) {
 
 void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo) {
   const std::span<double> chances = assignment_.Resample(id, user, random, memo);
-  // A new model would know of D alone what the user's own knows as well.
+  // A new model would contain D only, which the user's own model contains too: their chances are
+  // one.
   chances[pool_.IndexOf(user.current.model).value()] += chances.back();
   chances.back() = 0;
   FilterState::Of(user).belief.Assign(pool_, chances);

@@ -30,7 +30,7 @@ class Belief {
 
   // All on one model.
   void Settle(ModelId model);
-  // Nothing is known.
+  // Resets to the prior.
   void Clear() { *this = Belief(); }
 
   // From the chance of each model of the pool and, last, of a fresh parameter; they add up to 1.

@@ -31,7 +31,7 @@ struct LearnStep {
   LearnMemo* memo;
 };
 
-// What a detector asks of the rest of CoDBand. The paper's algorithm asks for none of it.
+// Services that a detector requires of the rest of CoDBand; the paper's needs none.
 struct DetectorTraits {
   // Features are rounded to single precision: the detector keeps observations that way.
   bool rounds_features = false;

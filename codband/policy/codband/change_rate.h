@@ -25,7 +25,7 @@ struct Trial {
   double evidence = 0;     // Σ ln p(r | new) - ln p(r | old)
   std::uint8_t left = 0;   // observations until the verdict; 0: no trial
   Verdicts verdicts = {};  // on all changes of the user
-  // Beside the trial, for want of space elsewhere: observations until another outlier may be left
+  // Stored here to save space: observations until another outlier may be left
   // out (bayes_detector.h).
   std::uint8_t outlier_pause = 0;
 
@@ -57,8 +57,8 @@ struct Trial {
 // confirmed. Where changes are refuted again and again, the model is misspecified (autocorrelated
 // noise, drifting parameters), and evidence for a change is worth less than it seems: every refuted
 // change divides the hazard by e, every confirmed one undoes a tenth of that. In equilibrium at
-// most one change in eleven is refuted. A user whose changes alone are refuted again and again says
-// little about the others: one of them counts, and one more for each that was confirmed.
+// most one change in eleven is refuted. If only one user's changes keep being refuted, at most 1 +
+// (their confirmed changes) of them count.
 class ChangeRate {
  public:
   // `start` is the initial hazard, with the weight of one change.

@@ -49,7 +49,7 @@ namespace codband {
 // - A decision of a period that the user has not come to (the user was forgotten, or an older state
 //   restored) counts for the current period.
 // - The sums of closed periods are rounded to single precision.
-// - Slips of the paper put right: window_detector.h (ε, the Hoeffding bound), likelihood.h (Σ_k).
+// - Errors of the paper corrected: window_detector.h (ε, the Hoeffding bound), likelihood.h (Σ_k).
 // - Algorithm 2 takes D out of its model and adds it again; here a draw of the same model does not
 //   touch the pool.
 // - likelihood=product scores the last `memory` observations of a period, not all of it.
@@ -71,7 +71,7 @@ namespace codband {
 PolicyInfo CoDBandInfo();
 std::unique_ptr<Policy> MakeCoDBand(std::size_t dim, const CoDBandOptions& options);
 std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyContext& context);
-// Whether the parameters go together and what they need is there.
+// Validates combinations of parameters and what they need.
 Status CheckCoDBand(const ParamValues& params, const PolicyContext& context);
 
 }  // namespace codband

@@ -18,13 +18,13 @@ namespace codband {
 // A column is judged by its first 16 values that are not 0, and again by as many when 64, 256, …
 // have come: medians, which single outliers do not move.
 //   size     its median magnitude. Columns within a factor of 8 of the usual size are left alone,
-//            since people mean something by sizes that are comparable; the usual size is the median
-//            of theirs. Any other, and one whose first value is beyond 8, has units of its own and
+//            because comparable magnitudes are probably intended; the usual size is their
+//            median. Any other, and one whose first value is beyond 8, has units of its own and
 //            the weight w = 4^-e, 2^e the nearest power of two to size / usual: its parameter has
 //            the prior variance w / λ where others have 1 / λ, as if the column had been divided by
 //            2^e. No sum changes when a weight does: the prior alone does.
-//   centre   of a column whose first value is beyond 8: the median of its first values, if that is
-//            more than 8 times as far from 0 as from the values. Models see the difference from the
+//   centre   of a column whose first value is beyond 8: the median of its first values, if its
+//            distance from 0 exceeds 8 times the spread of the values. Models see the difference from the
 //            centre, and the intercept takes the rest; a value of 0 is a missing one and is taken
 //            to be the centre. Until the first values are known such a column is not looked at, so
 //            that nothing learned has to be moved. A centre never changes.
@@ -48,8 +48,8 @@ class ColumnScales {
   // What the centres add to the intercept of `theta` if it is to be applied to what is given.
   double ShiftedIntercept(std::span<const double> theta) const;
 
-  // The features of an observation, as they were given. `counts`: they may be judged by. Returns
-  // whether a weight has changed.
+  // The features of an observation, as they were given. `counts`: whether they may be used to
+  // estimate scales. Returns whether a weight has changed.
   bool Observe(std::span<const double> features, bool counts);
 
   void Grow(std::size_t features);

@@ -33,7 +33,7 @@ struct DepartureEvidence {
                               const linalg::SufficientStats& data, std::size_t features,
                               std::span<const double> x, double r,
                               std::span<const double> weights = {});
-  // Whether a sum can carry it: not where features and rewards differ by more than doubles do.
+  // False if the products would overflow a double.
   bool Counts() const { return std::abs(products) < kMost && squares < kMost; }
   void Add(const DepartureEvidence& other) {
     products += other.products;

@@ -8,7 +8,7 @@
 namespace codband {
 
 // What models tell of their common prior (prior_learner.h): of one model, or the sum over several.
-// Of two numbers the first is of the features, the second of the intercept.
+// Arrays hold [features, intercept].
 struct ModelEvidence {
   double observations = 0;
   double reward_sum = 0;

@@ -50,7 +50,7 @@ class ModelPrior {
   void Weights(const ModelPool& pool, double concentration, const Visitor& visitor,
                std::span<double> out) const;
 
-  // The visitor's model has turned out to be the one at `index`.
+  // Credits the experts: the user's model is known to be the one at `index`.
   void Learn(const ModelPool& pool, const Visitor& visitor, std::size_t index);
 
   void Save(ByteWriter& out) const;

@@ -42,7 +42,7 @@ class TypicalMagnitude {
 // it remains an observation of the same parameter, with the weight of a usual one.
 // Observations within the limits, nearly all, are not touched.
 //
-// No user decides what is usual: of one who sends many observations few count.
+// Observations of very active users are subsampled, so that no single user determines the scale.
 class ObservationLimits {
  public:
   // Limits the observation in place: `x` with its intercept last if there is one, of which the

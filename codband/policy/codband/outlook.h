@@ -16,8 +16,8 @@ struct Outlook {
   std::uint32_t period = 0;
   std::span<const double> chances = {};    // of each model and last of a new one
   std::size_t likeliest = 0;               // index of the largest
-  std::size_t own = 0;                     // index of the user's own model, from whose parameter
-  std::span<const double> departure = {};  // theirs departs by this; empty: by nothing
+  std::size_t own = 0;                     // index of the user's model
+  std::span<const double> departure = {};  // the user's random effect; empty: none
   double draw_chance = 1;                  // with which θ is drawn and not averaged
   // Of each arm, the item's own part of the expected reward and its variance, and what arms are
   // compared by beside their features; empty where no items are known.

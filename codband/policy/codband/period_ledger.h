@@ -36,7 +36,7 @@ class PeriodLedger {
   void Close(UserRecord& user);
 
   // A reward for a period that has been closed in the meantime: for the model of that period.
-  // Returns false if the period is no longer remembered; then neither is the reward.
+  // Returns false, and drops the reward, if the period has been discarded.
   bool ObserveLate(UserRecord& user, std::uint32_t period, std::span<const double> x, double r);
 
   // Takes all that the user brought out of the pool. The record is to be erased.

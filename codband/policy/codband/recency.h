@@ -56,7 +56,7 @@ class Recency {
     FadeTo(clock);
     for (std::size_t rate = 0; rate < mass_.size(); ++rate) {
       const double mass = mass_[rate] + sign * other.At(clock, rate);
-      mass_[rate] = mass > 0 ? mass : 0;  // less than nothing is rounding
+      mass_[rate] = mass > 0 ? mass : 0;  // negative values are rounding errors
     }
   }
 
@@ -64,7 +64,7 @@ class Recency {
   std::uint64_t time_ = 0;
 };
 
-// Of one that is not there: nothing.
+// Zero for a null pointer.
 inline const Recency& RecencyMass(const Recency* recency) {
   static const Recency nothing;
   return recency != nullptr ? *recency : nothing;

@@ -18,11 +18,11 @@ class RestorePoint {
   void Set(UserId user, std::uint64_t dim, std::string state) {
     point_ = {.user = user, .dim = dim, .state = std::move(state)};
   }
-  // An observation of this user comes: from now on it is too late for others.
+  // An observation of this user comes: invalidates the restore point of any other user.
   void Observe(UserId user) {
     if (point_ && point_->user != user) point_.reset();
   }
-  // Something has changed that a state before cannot be restored under.
+  // Invalidates the point: the state is no longer compatible.
   void End() { point_.reset(); }
   // The state before this user came, if nobody else has brought anything since. Ends the point.
   struct Point {

@@ -37,7 +37,7 @@ class RewardNoise {
   // taken from both: a click is still a click.
   double LogDensity(double r, double mean, double variance, double offset = 0) const {
     if (clicks_) {
-      // A linear model is no probability: never quite sure.
+      // Clamped: a linear prediction can leave [0, 1].
       const double chance = std::clamp(mean + offset, kLeastChance, 1 - kLeastChance);
       return std::log(r + offset > 0.5 ? chance : 1 - chance);
     }
@@ -54,7 +54,7 @@ class RewardNoise {
     return std::min(1.0, -2 * p * std::log(p) / (1 - p));
   }
 
-  // Before the counts were saved, the verdict was.
+  // Older states store the verdict, not the counts.
   void SaveVerdict(ByteWriter& out) const { out.U8(clicks_ ? 1 : 0); }
   void LoadVerdict(ByteReader& in) {
     clicks_ = in.U8("clicks") != 0;

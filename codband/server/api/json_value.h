@@ -30,7 +30,7 @@ struct Place {
 Status Refuse(const Place& place, std::string_view reason);
 // The reason says what the value is and what was expected.
 Status Expected(const Place& place, dom::element value, std::string_view what);
-// The reason says that the object at `place` has no such key, and which it has.
+// The reason says that the object at `place` has an unknown key; lists the known ones.
 Status Unknown(const Place& place, std::string_view key, std::span<const std::string_view> known);
 
 // A parser that reuses its buffers. Not thread-safe: one per thread.

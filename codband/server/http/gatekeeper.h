@@ -28,7 +28,7 @@ class Gatekeeper {
 
   // Whose key it is. A wrong one counts against the client's address.
   virtual Verdict Check(const boost::asio::ip::address& client, std::string_view key) = 0;
-  // Changes whenever a verdict may be another one.
+  // Changes whenever a cached verdict may be stale.
   virtual std::uint64_t generation() const = 0;
 };
 

@@ -22,7 +22,7 @@ struct HttpError {
 // not ok.
 HttpError ToHttpError(const Status& status);
 
-// Of an exception that reached the top of a request: 503 if there was no memory, else 500.
+// For an exception that escaped a handler: 503 if there was no memory, else 500.
 HttpError ErrorOfException(const std::exception_ptr& failure);
 
 // "Not Found" for 404.

@@ -24,7 +24,7 @@ using TlsContext = std::shared_ptr<boost::asio::ssl::context>;
 Result<TlsContext> LoadTls(const TlsFiles& files);
 // The SHA-256 of the certificate, in hex: by it a client on this machine recognises the server.
 std::string CertificateFingerprint(const TlsContext& context);
-// That of the other side of a connection; empty if it has none.
+// The fingerprint of the peer's certificate; empty if it has none.
 std::string PeerFingerprint(const ssl_st* connection);
 
 // TLS over a socket, which is borrowed. One operation at a time; cancelling the socket ends it.

@@ -60,7 +60,7 @@ class KeyGate final : public Gatekeeper {
 
   const std::filesystem::path file_;
   const std::optional<KeyRecord> admin_;
-  const KeyRecord nobody_;  // of a key that nobody has: what wrong keys are reduced to numbers by
+  const KeyRecord nobody_;  // of a key that nobody has: the salt by which wrong keys are hashed
   const std::function<KeyFailures::Clock::time_point()> now_;
   Stamp stamp_;
 
