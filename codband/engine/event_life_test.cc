@@ -70,7 +70,8 @@ TEST_F(EventLifeTest, AnotherRequestNeverTakesTheEventOver) {
     RankRequest other_user = request;
     other_user.user = "mallory";
     EXPECT_EQ(box_.Rank(other_user).status().message(),
-              "eventId: 'e' is the event of another request: its user, context, actions or options differ, "
+              "eventId: 'e' is the event of another request: its user, context, actions or options "
+              "differ, "
               "expected the id of a new event");
     EXPECT_EQ(RankCode(other_user), StatusCode::kConflict);
     RankRequest other_actions = request;

@@ -42,14 +42,14 @@ std::vector<Item> Shop(std::size_t count) {
   return items;
 }
 
-struct Visitor {
+struct SiteVisitor {
   bool with_context = true;
   std::size_t users = 8;
   std::uint64_t seed = 1;
 };
 
 // Plays rounds of all users. Returns the chance of a click of what was shown, over the last half.
-double PlayShop(EngineBox& box, const std::vector<Item>& items, const Visitor& visitor,
+double PlayShop(EngineBox& box, const std::vector<Item>& items, const SiteVisitor& visitor,
                 std::size_t rounds) {
   double sum = 0;
   std::size_t count = 0;

@@ -24,10 +24,10 @@ namespace codband {
 //            the prior variance w / λ where others have 1 / λ, as if the column had been divided by
 //            2^e. No sum changes when a weight does: the prior alone does.
 //   centre   of a column whose first value is beyond 8: the median of its first values, if its
-//            distance from 0 exceeds 8 times the spread of the values. Models see the difference from the
-//            centre, and the intercept takes the rest; a value of 0 is a missing one and is taken
-//            to be the centre. Until the first values are known such a column is not looked at, so
-//            that nothing learned has to be moved. A centre never changes.
+//            distance from 0 exceeds 8 times the spread of the values. Models see the difference
+//            from the centre, and the intercept takes the rest; a value of 0 is a missing one and
+//            is taken to be the centre. Until the first values are known such a column is not
+//            looked at, so that nothing learned has to be moved. A centre never changes.
 //
 // What is judged: nothing (all weights are 1, but columns are counted), sizes, or centres as well,
 // for which models need an intercept. An observation allocates only if a column is judged by it.
