@@ -55,7 +55,7 @@ void RankByName(std::string_view body) {
 }
 
 void Slots(std::string_view body) {
-  const auto request = server::ParseMultiSlot(Parser(), body, 0, "user.id");
+  const auto request = server::ParseMultiSlot(Parser(), body, 0, "user.id", "event");
   if (!request.ok()) return ExpectReason(request.status());
   if (request.value().slots.empty()) std::abort();
   for (const auto& slot : request.value().slots) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codband/base/status.h"
+#include "codband/base/string_hash.h"
 #include "codband/engine/item.h"
 #include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
@@ -63,7 +64,8 @@ class Catalogue {
 
  private:
   std::size_t dim_;
-  std::unordered_map<std::string_view, const Item*> by_id_;  // the keys are the items' own ids
+  std::unordered_map<std::string_view, const Item*, StringHash>
+      by_id_;  // the keys are the items' own ids
   std::vector<std::shared_ptr<const Item>> items_;
   std::vector<double> features_;
   std::vector<features::Cells> cells_;  // if dim is 0

@@ -4,9 +4,11 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "codband/base/string_hash.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/learner.h"
 #include "codband/engine/records.h"
@@ -27,11 +29,13 @@ struct CommitGroup {
   std::vector<FinishedDecision> finished = {};   // for the decision log
   std::vector<Engine::Done<Status>> after = {};  // told how the write went
   std::uint64_t defaulted = 0;                   // for the counters
+  // Items that the group puts into the catalogue.
+  std::unordered_set<std::string, StringHash, std::equal_to<>> put_items = {};
 
   // What the group changes about pending decisions; see PendingDecisions.
   struct Pending {
     // Decisions that the group writes, encoded; nothing: deleted.
-    std::unordered_map<std::string, std::optional<std::string>> decisions = {};
+    std::unordered_map<std::string, std::optional<std::string>, StringHash> decisions = {};
     std::unordered_map<UserId, std::int64_t> forgotten = {};  // and when
     std::vector<UserId> unmarked = {};  // forgotten so long ago that no decision of theirs is left
     Deadline deadline = {};             // of the decisions that wait from now on

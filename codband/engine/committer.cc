@@ -415,6 +415,7 @@ void Committer::Process(PutItemsCommand& command, CommitGroup& group) {
       command.done = LogColumns(first, std::move(additions), std::move(command.done), group);
     }
   }
+  for (const auto& item : command.items) group.put_items.insert(item->id);
   group.after.push_back([this, items = std::move(command.items), cells = std::move(cells),
                          done = std::move(command.done)](const Status& status) {
     if (status.ok()) catalogue_.Write([&](Catalogue& catalogue) { catalogue.Put(items, cells); });
@@ -423,6 +424,14 @@ void Committer::Process(PutItemsCommand& command, CommitGroup& group) {
 }
 
 void Committer::Process(DeleteItemCommand& command, CommitGroup& group) {
+  const bool known =
+      group.put_items.contains(command.id) || catalogue_.Read([&](const Catalogue& catalogue) {
+        return catalogue.Find(command.id) != nullptr;
+      });
+  if (!known) {
+    return Refuse(command.done,
+                  Status::NotFound(fmt::format("id: there is no item '{}'", command.id)), group);
+  }
   group.batch.Delete(store::Table::kItems, command.id);
   // If it comes again it is another one.
   LogRecord forget{.kind = LogRecord::Kind::kForgetItem, .time_ms = group.wall_ms, .user = {}};

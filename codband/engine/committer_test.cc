@@ -272,6 +272,25 @@ TEST_F(CommitterTest, WantOfMemoryRefusesAGroupAndChangesNothing) {
   EXPECT_EQ(box_.Reward("e").value().sequence, 1U);
 }
 
+TEST_F(CommitterTest, DeletingAnItemThatIsNotThereLogsNothing) {
+  std::promise<Status> gone, put, deleted;
+  box_.committer().Submit(Committer::DeleteItemCommand{
+      .id = "nothing", .done = [&](const Status& status) { gone.set_value(status); }});
+  EXPECT_EQ(gone.get_future().get().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(box_.Log().empty());
+  // One that came in the same group is there.
+  box_.InOneGroup(2, [&] {
+    box_.committer().Submit(
+        Committer::PutItemsCommand{.items = {CommitterBox::MakeItem("x")},
+                                   .done = [&](const Status& status) { put.set_value(status); }});
+    box_.committer().Submit(Committer::DeleteItemCommand{
+        .id = "x", .done = [&](const Status& status) { deleted.set_value(status); }});
+  });
+  EXPECT_TRUE(put.get_future().get().ok());
+  EXPECT_TRUE(deleted.get_future().get().ok());
+  EXPECT_EQ(box_.Log().size(), 1U);
+}
+
 TEST_F(CommitterTest, UserZeroIsAUserLikeAnyOther) {
   const auto put = [&](const std::string& event, PendingDecision::State state,
                        std::int64_t time_ms) {

@@ -168,13 +168,15 @@ Status LocalEngine::PutUnplaced() {
   return put.get_future().get();
 }
 
-void LocalEngine::Reward(std::string event_id, double value, Done<Result<RewardReply>> done) {
+Status LocalEngine::CheckReward(double value) const {
   const bool fits = value >= options_.reward_min && value <= options_.reward_max;
-  if (!fits && (!options_.clip_rewards || std::isnan(value))) {
-    return done(
-        Status::InvalidArgument(fmt::format("value: is {}, expected a number from {} to {}", value,
-                                            options_.reward_min, options_.reward_max)));
-  }
+  if (fits || (options_.clip_rewards && !std::isnan(value))) return {};
+  return Status::InvalidArgument(fmt::format("value: is {}, expected a number from {} to {}", value,
+                                             options_.reward_min, options_.reward_max));
+}
+
+void LocalEngine::Reward(std::string event_id, double value, Done<Result<RewardReply>> done) {
+  if (const Status status = CheckReward(value); !status.ok()) return done(status);
   value = std::clamp(value, options_.reward_min, options_.reward_max);
   if (const Status status = CheckId("eventId", event_id); !status.ok()) return done(status);
   committer_->Submit(Committer::RewardCommand{
@@ -224,9 +226,11 @@ void LocalEngine::DeleteItem(std::string id, Done<Status> done) {
 std::vector<Item> LocalEngine::ListItems(const std::string& after, std::size_t most) const {
   return catalogue_.Read([&](const Catalogue& catalogue) {
     std::vector<Item> items;
-    for (std::size_t i = catalogue.IndexAfter(after); i < catalogue.size() && items.size() < most;
-         ++i) {
+    std::size_t bytes = 0;
+    for (std::size_t i = catalogue.IndexAfter(after);
+         i < catalogue.size() && items.size() < most && bytes < kItemPageBytes; ++i) {
       items.push_back(catalogue.item(i));
+      bytes += items.back().bytes();
     }
     return items;
   });

@@ -271,6 +271,8 @@ class Engine {
   virtual void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                     Done<Status> done) = 0;
   virtual void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) = 0;
+  // Whether a reward of this value would be refused, whatever its event.
+  virtual Status CheckReward(double value) const = 0;
   virtual void Activate(std::string event_id, Done<Status> done) = 0;
 
   // An id for an event that its caller wants to know beforehand.
@@ -282,7 +284,8 @@ class Engine {
   virtual void PutItems(std::vector<Item> items, Done<Status> done) = 0;
   virtual void DeleteItem(std::string id, Done<Status> done) = 0;
   virtual Result<Item> GetItem(const std::string& id) const = 0;
-  // Items whose id comes after `after`, in the order of ids, `most` at most.
+  // Items whose id comes after `after`, in the order of ids, `most` at most, and fewer where they
+  // reach kItemPageBytes.
   virtual std::vector<Item> ListItems(const std::string& after, std::size_t most) const = 0;
   // Every column; none where the number of features is fixed.
   virtual FeatureReport Features() = 0;

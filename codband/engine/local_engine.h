@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
+#include "codband/base/string_hash.h"
 #include "codband/engine/catalogue.h"
 #include "codband/engine/committer.h"
 #include "codband/engine/engine.h"
@@ -39,6 +39,7 @@ class LocalEngine final : public Engine {
   void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
             Done<Status> done) override;
   void Reward(std::string event_id, double value, Done<Result<RewardReply>> done) override;
+  Status CheckReward(double value) const override;
   void Activate(std::string event_id, Done<Status> done) override;
   std::string NewEventId() override;
   Result<std::vector<std::string>> FindEvents(const std::string& prefix) const override;
@@ -70,10 +71,9 @@ class LocalEngine final : public Engine {
   Status CheckRequest(const RankRequest& request) const;
   Status MakeOffer(const RankRequest& request, const Catalogue& catalogue, const Learned& learned,
                    RankWorkspace& workspace) const;
-  void OfferCatalogue(const std::unordered_set<std::string_view>& excluded,
-                      const Catalogue& catalogue, Offer& offer) const;
-  Status OfferCandidates(const std::vector<Candidate>& candidates,
-                         const std::unordered_set<std::string_view>& excluded,
+  void OfferCatalogue(const StringViewSet& excluded, const Catalogue& catalogue,
+                      Offer& offer) const;
+  Status OfferCandidates(const std::vector<Candidate>& candidates, const StringViewSet& excluded,
                          const Catalogue& catalogue, std::size_t plain_length, Offer& offer) const;
   // The checks of an action that the request describes. `plain_length`: see CheckPlainLength.
   Status CheckDescribed(const Candidate& candidate, std::size_t index,

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 #include <string_view>
-#include <unordered_set>
 
+#include "codband/base/string_hash.h"
 #include "codband/policy/policy.h"
 
 namespace codband::engine {
@@ -198,7 +198,7 @@ std::unique_ptr<NewColumns> NamedOffer::Wanted(std::size_t chosen) const {
   const bool crossings = MissesCrossings();
   if (!names && !crossings) return nullptr;
   auto wanted = std::make_unique<NewColumns>();
-  std::unordered_set<std::string_view> seen;
+  StringViewSet seen;
   for (const NamedFeature& feature : unknown_) {
     if (seen.insert(feature.name).second) {
       wanted->names.push_back({.side = Side::kItem, .name = feature.name});

@@ -7,9 +7,9 @@
 #include <limits>
 #include <stdexcept>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "codband/base/random.h"
+#include "codband/base/string_hash.h"
 #include "codband/engine/local_engine.h"
 
 namespace codband::engine {
@@ -28,7 +28,7 @@ Status CheckNoneTwice(const std::vector<Candidate>& candidates, std::vector<std:
   slots.assign(size, 0);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& id = candidates[i].id;
-    std::size_t slot = HashEvent(id) & (size - 1);
+    std::size_t slot = StringHash()(id) & (size - 1);
     for (; slots[slot] != 0; slot = (slot + 1) & (size - 1)) {
       if (candidates[slots[slot] - 1].id == id) {
         return Status::InvalidArgument(
@@ -82,8 +82,7 @@ UserId LocalEngine::UserOf(const RankRequest& request) const {
 
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
                               const Learned& learned, RankWorkspace& workspace) const {
-  const std::unordered_set<std::string_view> excluded(request.excluded.begin(),
-                                                      request.excluded.end());
+  const StringViewSet excluded(request.excluded.begin(), request.excluded.end());
   Offer& offer = workspace.offer;
   offer.whole_catalogue = request.candidates.empty();
   workspace.most_arms = std::max(
@@ -115,8 +114,8 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
   return {};
 }
 
-void LocalEngine::OfferCatalogue(const std::unordered_set<std::string_view>& excluded,
-                                 const Catalogue& catalogue, Offer& offer) const {
+void LocalEngine::OfferCatalogue(const StringViewSet& excluded, const Catalogue& catalogue,
+                                 Offer& offer) const {
   const bool some_left_out = std::ranges::any_of(
       excluded, [&](std::string_view id) { return catalogue.Find(id) != nullptr; });
   offer.ids.reserve(catalogue.size());
@@ -158,9 +157,8 @@ Status LocalEngine::CheckDescribed(const Candidate& candidate, std::size_t index
 }
 
 Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
-                                    const std::unordered_set<std::string_view>& excluded,
-                                    const Catalogue& catalogue, std::size_t plain_length,
-                                    Offer& offer) const {
+                                    const StringViewSet& excluded, const Catalogue& catalogue,
+                                    std::size_t plain_length, Offer& offer) const {
   offer.ids.reserve(candidates.size());
   offer.named.reserve(candidates.size());
   offer.gathered.reserve(candidates.size() * dim_);
@@ -418,7 +416,7 @@ void LocalEngine::KeepCandidates(RankRequest& request, const Catalogue& catalogu
                                  PendingDecision& pending) const {
   pending.context = std::move(request.context);
   pending.user_context = std::move(request.user_context);
-  std::unordered_map<std::string_view, const Candidate*> described;
+  std::unordered_map<std::string_view, const Candidate*, StringHash> described;
   for (const Candidate& candidate : request.candidates) {
     if (dim_ == 0 && candidate.described()) described.emplace(candidate.id, &candidate);
   }

@@ -87,6 +87,7 @@ class FakeEngine final : public engine::Engine {
     if (now) return done(reply.status());
     Later([status = reply.status(), done = std::move(done)] { done(status); });
   }
+  Status CheckReward(double) const override { return {}; }
   void Reward(std::string event_id, double /*value*/,
               Done<Result<engine::RewardReply>> done) override {
     ++calls_;

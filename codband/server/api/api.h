@@ -84,6 +84,7 @@ class Api final : public Service {
   Awaitable<void> PersonalizerReward(Call& call);
   Awaitable<void> MultiSlotRank(Call& call);
   Awaitable<void> MultiSlotReward(Call& call);
+  Awaitable<Status> ActivateAll(Call& call, std::vector<std::string> events);
   Awaitable<void> MultiSlotActivate(Call& call);
   Awaitable<Result<engine::RewardReply>> AwaitReward(Call& call, std::string event_id,
                                                      double value);

@@ -30,6 +30,11 @@ class NamedReader {
   Status Read(dom::object object, const Place& place, const std::string& prefix) {
     for (const dom::key_value_pair member : object) {
       if (member.key.empty()) return Refuse(place, "has a feature with an empty name");
+      if (prefix.empty() && style_ == Style::kByName && member.key.starts_with('[')) {
+        return Refuse(place, fmt::format("has the feature '{:.200}'; names that begin with '[' are "
+                                         "those of arrays of numbers without a name",
+                                         member.key));
+      }
       const Place here{.parent = &place, .key = member.key};
       std::string name = prefix;
       name.append(member.key);

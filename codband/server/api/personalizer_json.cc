@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <unordered_set>
 
+#include "codband/base/string_hash.h"
 #include "codband/server/api/feature_json.h"
 #include "codband/server/api/json_writer.h"
 #include "codband/server/api/request_json.h"
@@ -37,6 +37,11 @@ std::string Without(dom::object object, std::string_view left_out) {
   return text + '}';
 }
 
+void AppendSlotContext(dom::element part, std::string& context) {
+  if (!context.empty()) context += ',';
+  context += R"({"slot":)" + simdjson::minify(part) + '}';
+}
+
 Status ReadSlot(dom::element value, const Place& place, Slot& slot) {
   dom::object object;
   if (value.get(object) != simdjson::SUCCESS) return Expected(place, value, "an object");
@@ -51,6 +56,12 @@ Status ReadSlot(dom::element value, const Place& place, Slot& slot) {
       CODBAND_RETURN_IF_ERROR(ReadIds(member.value, here, slot.excluded));
     } else if (member.key == "features") {
       CODBAND_RETURN_IF_ERROR(ReadContext(member.value, here, {}, slot.features));
+      dom::array parts;
+      if (member.value.get(parts) != simdjson::SUCCESS) {
+        AppendSlotContext(member.value, slot.context);
+      } else {
+        for (const dom::element part : parts) AppendSlotContext(part, slot.context);
+      }
     } else {
       return Unknown(place, member.key, kSlotFields);
     }
@@ -58,14 +69,18 @@ Status ReadSlot(dom::element value, const Place& place, Slot& slot) {
   if (slot.id.empty()) return Refuse({.parent = &place, .key = "id"}, "is missing");
   for (features::NamedFeature& feature : slot.features) feature.name.insert(0, "slot.");
   slot.features.push_back({.name = "slot=" + slot.id, .value = 1});
+  if (!slot.context.empty()) slot.context += ',';
+  slot.context += R"({"slot":)";
+  AppendJsonString(slot.context, slot.id);
+  slot.context += '}';
   return {};
 }
 
 // Each slot once, with a baseline that is an action which it may show.
 Status CheckSlots(const MultiSlotRequest& request, const Place& place) {
-  std::unordered_set<std::string_view> actions;
+  StringViewSet actions;
   for (const engine::Candidate& action : request.shared.candidates) actions.insert(action.id);
-  std::unordered_set<std::string_view> ids;
+  StringViewSet ids;
   for (std::size_t i = 0; i < request.slots.size(); ++i) {
     const Slot& slot = request.slots[i];
     const Place here{.parent = &place, .index = i};
@@ -124,7 +139,7 @@ void AppendPersonalizerRank(std::string& out, const engine::RankReply& reply) {
 }
 
 Result<MultiSlotRequest> ParseMultiSlot(JsonParser& parser, std::string_view body, std::size_t dim,
-                                        std::string_view user_from) {
+                                        std::string_view user_from, std::string new_event_id) {
   const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();
   const Place root;
@@ -146,6 +161,11 @@ Result<MultiSlotRequest> ParseMultiSlot(JsonParser& parser, std::string_view bod
   auto shared = ParsePersonalizerRank(parser, rest, dim, user_from);
   if (!shared.ok()) return shared.status();
   request.shared = std::move(shared).value();
+  if (request.shared.event_id.empty()) request.shared.event_id = std::move(new_event_id);
+  if (request.slots.size() > kMostSlots) {
+    return Refuse(place,
+                  fmt::format("are {}, expected at most {}", request.slots.size(), kMostSlots));
+  }
   if (request.slots.size() > request.shared.candidates.size()) {
     return Refuse(place, fmt::format("are {}, expected at most as many as actions ({})",
                                      request.slots.size(), request.shared.candidates.size()));

@@ -27,14 +27,17 @@ struct MultiSlotRequest {
     std::string id;
     std::string baseline = {};                          // the action that it would show anyway
     std::vector<features::NamedFeature> features = {};  // names begin with "slot."
+    std::string context = {};                           // the same as JSON objects: {...},{...}
     std::vector<std::string> excluded = {};
   };
   engine::RankRequest shared;  // event, user, context and all actions
   std::vector<Slot> slots;
 };
-// Every slot is a context of its own: its id and its features join those of the request.
+inline constexpr std::size_t kMostSlots = 50;
+// Every slot is a context of its own: its id and its features join those of the request. An event
+// without an id gets `new_event_id`.
 Result<MultiSlotRequest> ParseMultiSlot(JsonParser& parser, std::string_view body, std::size_t dim,
-                                        std::string_view user_from);
+                                        std::string_view user_from, std::string new_event_id);
 // {"slots": [{"id", "rewardActionId"}], "eventId"}; slots and their actions.
 void AppendMultiSlot(std::string& out, std::string_view event_id,
                      const std::vector<std::pair<std::string, std::string>>& slots);

@@ -234,5 +234,62 @@ TEST_F(PersonalizerTest, ItemsAreListedInPages) {
   EXPECT_EQ(Get("/v1/items?limit=1001").Error("field"), "limit");
 }
 
+// Slot 2 may show one action only: slot 1 leaves it alone, whatever it would rather show.
+TEST_F(PersonalizerTest, NoSlotTakesTheOnlyActionOfALaterOne) {
+  for (int i = 0; i < 30; ++i) {
+    const TestReply reply = Post("/personalizer/v1.1/multislot/rank",
+                                 R"({"actions": [{"id": "A"}, {"id": "B"}],
+                                     "contextFeatures": [{"user": {"id": "mia"}}],
+                                     "slots": [{"id": "s1", "baselineAction": "A"},
+                                               {"id": "s2", "baselineAction": "B",
+                                                "excludedActions": ["A"]}]})");
+    ASSERT_EQ(reply.status, 201) << reply.body;
+    EXPECT_EQ(reply.Json()["slots"][0]["rewardActionId"], "A");
+    EXPECT_EQ(reply.Json()["slots"][1]["rewardActionId"], "B");
+  }
+}
+
+TEST_F(PersonalizerTest, WhatCannotBeShownIsRefusedBeforeAnythingIsDecided) {
+  const TestReply stuck = Post("/personalizer/v1.1/multislot/rank",
+                               R"({"actions": [{"id": "A"}, {"id": "B"}, {"id": "C"}],
+                                   "slots": [{"id": "s1", "baselineAction": "A"},
+                                             {"id": "s2", "baselineAction": "B",
+                                              "excludedActions": ["A", "C"]},
+                                             {"id": "s3", "baselineAction": "B",
+                                              "excludedActions": ["A", "C"]}]})");
+  EXPECT_EQ(stuck.status, 400);
+  EXPECT_NE(stuck.body.find("'s3'"), std::string::npos) << stuck.body;
+  json many = {{"actions", json::array()}, {"slots", json::array()}};
+  for (int i = 0; i < 51; ++i) {
+    const std::string id = std::to_string(i);
+    many["actions"].push_back({{"id", id}});
+    many["slots"].push_back({{"id", id}, {"baselineAction", id}});
+  }
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/rank", many.dump()).status, 400);
+  // A generated event id counts, too.
+  json wide = json::parse(kMultiSlotBody);
+  wide.erase("eventId");
+  wide["slots"][1]["id"] = std::string(230, 's');
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/rank", wide.dump()).status, 400);
+  EXPECT_EQ(engine_->Stats().ranks, 0U);
+}
+
+TEST_F(PersonalizerTest, RewardsOfSlotsCountTogetherOrNotAtAll) {
+  ASSERT_EQ(Post("/personalizer/v1.1/multislot/rank", kMultiSlotBody).status, 201);
+  const std::string event =
+      "/personalizer/v1.1/multislot/events/75269AD0-BFEE-4598-8196-C57383D38E10/reward";
+  EXPECT_EQ(Post(event, R"({"reward": [{"slotId": "Main Article", "value": 1},
+                                       {"slotId": "Side Bar", "value": 1e7}]})")
+                .status,
+            400);
+  EXPECT_EQ(Post(event, R"({"reward": [{"slotId": "Main Article", "value": 1},
+                                       {"slotId": "Nowhere", "value": 1}]})")
+                .status,
+            404);
+  EXPECT_EQ(engine_->Stats().rewards_accepted, 0U);
+  EXPECT_EQ(Post(event, R"({"reward": [{"slotId": "Main Article", "value": 1}]})").status, 204);
+  EXPECT_EQ(engine_->Stats().rewards_accepted, 1U);
+}
+
 }  // namespace
 }  // namespace codband::server

@@ -249,7 +249,9 @@ void AppendItem(std::string& out, const engine::Item& item,
 void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit) {
   AppendList(out, "{\"items\":", items, [&](const engine::Item& item) { AppendItem(out, item); });
   out += ",\"next\":";
-  if (items.size() < limit) {
+  std::size_t bytes = 0;
+  for (const engine::Item& item : items) bytes += item.bytes();
+  if (items.size() < limit && bytes < engine::kItemPageBytes) {
     out += "null";
   } else {
     AppendJsonString(out, items.back().id);

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <unordered_set>
+
+namespace codband {
+
+// A hash of strings for tables whose keys come from outside. Its secret is drawn when the program
+// starts, so that nobody can prepare keys that collide and make a table slow (hash flooding). Never
+// for what is stored, or what a result depends on.
+struct StringHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept;
+};
+
+using StringViewSet = std::unordered_set<std::string_view, StringHash>;
+
+}  // namespace codband
