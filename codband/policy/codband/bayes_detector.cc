@@ -291,7 +291,9 @@ void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, Lea
     KeepSuspicion(user, chances);
   }
   state.belief.Assign(pool_, chances);
-  state.trial.placed = known;
+  // Who has raised false alarms is not believed so soon.
+  const Verdicts& verdicts = state.trial.verdicts;
+  state.trial.placed = known && verdicts.refuted <= verdicts.confirmed;
 }
 
 // The period as a whole knows nothing of a change; what the filter has found towards one stays.
@@ -437,6 +439,10 @@ void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
   ledger_.Close(user);
   period.data = moved_;
   ledger_.Rename(user, to);
+  // A change on trial, over before its end, is judged by what there was.
+  if (state.trial.left > 0 && !(state.trial.evidence > 0)) {
+    hyper_.change_rate().Refute(state.trial.verdicts);
+  }
   state.trial.Start(from);
 }
 
