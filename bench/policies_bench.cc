@@ -1,6 +1,8 @@
 // One step (choose among ten arms, then learn) of every policy, at d = 25, with 100 users who have
-// one of ten parameters and do not change: K = 10 models once the pool is stable.
+// one of ten parameters and do not change: K = 10 models once the pool is stable. And the same of
+// codband by the number of models, with two users for each of them.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <memory>
 #include <vector>
@@ -12,6 +14,7 @@ namespace codband {
 namespace {
 
 constexpr std::size_t kUsers = 100;
+constexpr std::size_t kModels = 10;
 constexpr double kNoise = 0.1;
 constexpr std::size_t kRounds = 60;  // of visits made beforehand, played over and over
 constexpr std::size_t kWarmUp = 120;
@@ -21,21 +24,24 @@ struct World {
   std::vector<sim::Visit> visits;
 };
 
-World MakeWorld() {
-  const sim::SyntheticOptions options{
-      .users = kUsers, .rounds = kRounds, .period_min = 100'000, .period_max = 100'000};
+World MakeWorld(std::size_t users, std::size_t models) {
+  const sim::SyntheticOptions options{.users = users,
+                                      .models = models,
+                                      .rounds = kRounds,
+                                      .period_min = 100'000,
+                                      .period_max = 100'000};
   World world{std::move(sim::MakeSynthetic(options, 1)).value(), {}};
   for (std::size_t round = 0; round < kRounds; ++round) {
     world.environment->StartRound(round);
-    for (UserId user = 0; user < kUsers; ++user) {
+    for (UserId user = 0; user < users; ++user) {
       world.environment->MakeVisit(user, world.visits.emplace_back());
     }
   }
   return world;
 }
 
-void Step(benchmark::State& state, const std::string& spec) {
-  const World world = MakeWorld();
+void Step(benchmark::State& state, const std::string& spec, std::size_t users, std::size_t models) {
+  const World world = MakeWorld(users, models);
   const auto policy = std::move(MakePolicy(spec, {.dim = world.environment->dim(),
                                                   .noise = kNoise,
                                                   .truth = world.environment.get()}))
@@ -50,15 +56,21 @@ void Step(benchmark::State& state, const std::string& spec) {
     const double noise = kNoise * RandomStream(key, 900).Normal();
     policy->Learn(decision, visit.means[decision.arm] + noise, key);
   };
-  for (std::size_t i = 0; i < kWarmUp * kUsers; ++i) step();
+  for (std::size_t i = 0; i < kWarmUp * users; ++i) step();
   for (auto _ : state) step();
   state.counters["models"] = static_cast<double>(policy->model_count());
 }
 
 void RegisterAll() {
   for (const std::string& spec : RegisteredSpecs()) {
-    benchmark::RegisterBenchmark(("Step/" + spec).c_str(),
-                                 [spec](benchmark::State& state) { Step(state, spec); });
+    benchmark::RegisterBenchmark(("Step/" + spec).c_str(), [spec](benchmark::State& state) {
+      Step(state, spec, kUsers, kModels);
+    });
+  }
+  for (const std::size_t models : {10, 50, 200}) {
+    benchmark::RegisterBenchmark(
+        fmt::format("Models/codband/{}", models).c_str(),
+        [models](benchmark::State& state) { Step(state, "codband", 2 * models, models); });
   }
 }
 

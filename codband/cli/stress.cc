@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "codband/base/clock.h"
 #include "codband/cli/command.h"
 #include "codband/cli/run_flags.h"
 #include "codband/policy/registry.h"
@@ -13,26 +14,34 @@
 namespace codband::cli {
 namespace {
 
+constexpr const char* kStressPolicies =
+    "codband,codband:paper,codband:explore=thompson,linucb,lints,dlinucb,club,sclub,uniform-linucb";
+
 struct StressFlags {
   bool quick = false;
   bool strict = false;
   RunFlags runs;
   std::string cells;
-  std::string policies = "codband,codband:paper,linucb,dlinucb";
+  std::string policies = kStressPolicies;
   OutputFlags output;
 };
 
 constexpr std::string_view kStressFooter = R"(
 The first policy is under test, against the others. Every cell is one population: the base (50 users
 with 10 parameters, 1500 rounds, changes every 300 to 1000 rounds, 25 features, noise 0.1) with one
-thing changed. 'ratio' is the regret of the policy under test over that of the best other one; above 1
-it loses the cell. Yardsticks (oracle-…) are shown, but no cell is lost to them.
+thing changed, or one of a product's kind: a fixed catalogue, clicks, many features, few visits.
+'ratio' is the regret of the policy under test over that of the best other one, 'difference' what it
+is more, seed by seed, with a 95% interval. A cell is lost if the whole interval is above 0. Yardsticks
+(oracle-…) are shown, but no cell is lost to them.
 
 Examples:
   codband stress --quick                        every cell with fewer users and rounds
   codband stress --cells clicks,counts,ratings --seeds 5
   codband stress --policies codband:paper,linucb,club,sclub --format json
   codband stress --quick --strict               for scripts: exit code 1 if a cell is lost
+  codband stress --seeds 5 --out results        also writes results/report.html with a figure
+
+Policies unless given: {}.
 
 Cells: {}.)";
 
@@ -46,11 +55,18 @@ Status RunStress(const StressFlags& flags) {
   CODBAND_RETURN_IF_ERROR(experiments::CheckStressPolicies(record.policies));
   const auto cells = SelectByName("--cells", flags.cells, experiments::StressCells(flags.quick));
   if (!cells.ok()) return cells.status();
+  CODBAND_RETURN_IF_ERROR(flags.output.MakeDirectory());
+  record.command = fmt::format("codband stress{}{} --policies {} --seed {} --seeds {}",
+                               flags.quick ? " --quick" : "",
+                               flags.cells.empty() ? "" : " --cells " + flags.cells,
+                               fmt::join(record.policies, ","), record.first_seed, record.seeds);
+  const double start = WallSeconds();
   {
     PercentBar bar(cells.value().size() * record.policies.size() * record.seeds, "runs");
     CODBAND_RETURN_IF_ERROR(PlayStress(cells.value(), threads, bar.Shares(), record));
   }
-  Print(Format(record, format.value()));
+  record.seconds = WallSeconds() - start;
+  CODBAND_RETURN_IF_ERROR(Deliver(record, format.value(), flags.output.out));
   if (!flags.strict || record.lost().empty()) return {};
   return {StatusCode::kCheckFailed, Conclusion(record)};
 }
@@ -64,14 +80,15 @@ void AddStressCommand(CLI::App& app, Status& status) {
     names.push_back(cell.name);
   }
   const Command command(app, "stress", "Find the populations on which a policy loses to others",
-                        fmt::format(kStressFooter, fmt::join(names, ", ")));
+                        fmt::format(kStressFooter, kStressPolicies, fmt::join(names, ", ")));
   command.Switch("--quick", flags->quick, "Fewer users, rounds and seeds");
   command.Switch("--strict", flags->strict, "Exit code 1 if the policy under test loses a cell");
   command.Option("--policies", flags->policies, "LIST",
-                 "The one under test first (default codband,codband:paper,linucb,dlinucb)");
+                 "The one under test first (default: codband and eight others, see 'Policies')");
   command.Option("--cells", flags->cells, "LIST", "Only these cells (default: all)");
   flags->runs.Add(command, "Number of seeds, counting up (default 3; 1 with --quick)");
   flags->output.AddFormat(command);
+  flags->output.AddOut(command);
   command.Run(status, [flags] { return RunStress(*flags); });
 }
 

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 using SimulationOptions = sim::SyntheticOptions;
 
 constexpr std::size_t kMostSimulation = 1'000'000'000;
-constexpr std::string_view kSimulationOrders[] = {"turn", "random"};  // by VisitOrder
+constexpr std::string_view kSimulationOrders[] = {"turn", "random", "zipf"};  // by VisitOrder
 
 // A member that is a whole number.
 template <std::size_t SimulationOptions::*kMember>
@@ -30,9 +30,17 @@ struct Whole {
   static Json ToJson(const SimulationOptions& options) { return options.*kMember; }
 };
 
-// A variance that may be missing.
+// A whole number that may be 0.
+template <std::size_t SimulationOptions::*kMember>
+struct Count : Whole<kMember> {
+  static Status Parse(std::string_view flag, std::string_view text, SimulationOptions& options) {
+    return Assign(ParseWhole(flag, text, 0, kMostSimulation), options.*kMember);
+  }
+};
+
+// A number that may be missing.
 template <std::optional<double> SimulationOptions::*kMember>
-struct Variance {
+struct Number {
   static Status Parse(std::string_view flag, std::string_view text, SimulationOptions& options) {
     return Assign(ParseReal(flag, text), (options.*kMember).emplace());
   }
@@ -105,8 +113,10 @@ constexpr SimulationSetting kSimulationSettings[] = {
      Whole<&SimulationOptions::pool>::ToJson},
     {"--dim", "D", "Features of an arm (default 25)", true, Whole<&SimulationOptions::dim>::Parse,
      Whole<&SimulationOptions::dim>::Text, Whole<&SimulationOptions::dim>::ToJson},
-    {"--order", "turn|random",
-     "Who visits in a round: every user once, or a random user each time (default turn)", false,
+    {"--order", "turn|random|zipf",
+     "Who visits in a round: every user once, or a random user each time, all alike or the i-th "
+     "with a chance of 1/i (default turn)",
+     false,
      [](std::string_view flag, std::string_view text, SimulationOptions& options) {
        return Assign(ParseWord(flag, text, kSimulationOrders), options.order);
      },
@@ -143,23 +153,53 @@ constexpr SimulationSetting kSimulationSettings[] = {
      [](const SimulationOptions& options) { return Json(sim::RewardName(options.rewards)); }},
     {"--item-effects", "V",
      "Arms are items with ids, each with an effect of its own of this variance; 0: with ids alone",
-     false, Variance<&SimulationOptions::item_effects>::Parse,
-     Variance<&SimulationOptions::item_effects>::Text,
-     Variance<&SimulationOptions::item_effects>::ToJson},
+     false, Number<&SimulationOptions::item_effects>::Parse,
+     Number<&SimulationOptions::item_effects>::Text,
+     Number<&SimulationOptions::item_effects>::ToJson},
     {"--group-item-effects", "V", "The same for each pair of an item and a parameter", false,
-     Variance<&SimulationOptions::group_item_effects>::Parse,
-     Variance<&SimulationOptions::group_item_effects>::Text,
-     Variance<&SimulationOptions::group_item_effects>::ToJson},
+     Number<&SimulationOptions::group_item_effects>::Parse,
+     Number<&SimulationOptions::group_item_effects>::Text,
+     Number<&SimulationOptions::group_item_effects>::ToJson},
+    {"--features", "KIND",
+     "What arms are like: gaussian, one-hot, padded with zeros, or alike (default gaussian)", false,
+     [](std::string_view flag, std::string_view text, SimulationOptions& options) {
+       return Assign(ParseWord(flag, text, sim::kFeatureNames), options.features);
+     },
+     [](const SimulationOptions& options) {
+       return std::string(sim::kFeatureNames[static_cast<std::size_t>(options.features)]);
+     },
+     [](const SimulationOptions& options) {
+       return Json(sim::kFeatureNames[static_cast<std::size_t>(options.features)]);
+     }},
+    {"--click-rate", "P", "Of clicks: the chance of an arm that fits neither well nor badly", false,
+     Number<&SimulationOptions::click_rate>::Parse, Number<&SimulationOptions::click_rate>::Text,
+     Number<&SimulationOptions::click_rate>::ToJson},
+    {"--individual", "V",
+     "How far users of one parameter are apart, as the square of a distance (default 0)", false,
+     [](std::string_view flag, std::string_view text, SimulationOptions& options) {
+       return Assign(ParseReal(flag, text), options.individual);
+     },
+     [](const SimulationOptions& options) { return fmt::format("{}", options.individual); },
+     [](const SimulationOptions& options) { return Json(options.individual); }},
+    {"--item-life", "T", "Rounds that an arm is in the pool; 0: all (default 0)", false,
+     Count<&SimulationOptions::item_life>::Parse, Count<&SimulationOptions::item_life>::Text,
+     Count<&SimulationOptions::item_life>::ToJson},
+    {"--contexts", "C",
+     "Visits are in one of so many contexts, with which features are crossed (default 0)", false,
+     Count<&SimulationOptions::contexts>::Parse, Count<&SimulationOptions::contexts>::Text,
+     Count<&SimulationOptions::contexts>::ToJson},
 };
 
 // Compiles only while these are all members of SyntheticOptions: name a new one here, and give it a
 // setting above.
 constexpr std::size_t kMembers = [] {
   const auto [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
-              drift, separation, rewards, item_effects, group_item_effects] = SimulationOptions{};
+              drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
+              individual, item_life, contexts] = SimulationOptions{};
   return std::tuple_size_v<decltype(std::make_tuple(
       setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order, drift,
-      separation, rewards, item_effects, group_item_effects))>;
+      separation, rewards, item_effects, group_item_effects, features, click_rate, individual,
+      item_life, contexts))>;
 }();
 static_assert(kMembers == std::size(kSimulationSettings) + 1,
               "every member needs its setting; --period alone sets two");

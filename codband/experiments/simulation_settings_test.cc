@@ -22,20 +22,26 @@ void Change(std::optional<double>& member) { member = 0.5; }
 void Change(sim::Setting& member) { member = sim::Setting::kNovel; }
 void Change(sim::VisitOrder& member) { member = sim::VisitOrder::kRandom; }
 void Change(sim::RewardKind& member) { member = sim::RewardKind::kRatings; }
+void Change(sim::FeatureKind& member) { member = sim::FeatureKind::kPadded; }
 
 // The options with one member changed, for each member. Does not compile if a member is missing.
 std::vector<Options> EachMemberChanged() {
-  constexpr std::size_t kMembers = 16;
+  constexpr std::size_t kMembers = 21;
   std::vector<Options> changed(kMembers);
   for (std::size_t i = 0; i < kMembers; ++i) {
     auto& [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
-           drift, separation, rewards, item_effects, group_item_effects] = changed[i];
+           drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
+           individual, item_life, contexts] = changed[i];
     std::size_t place = 0;
     const auto visit = [&](auto&... members) {
       (void)((place++ == i ? (Change(members), true) : false) || ...);
     };
     visit(setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
-          drift, separation, rewards, item_effects, group_item_effects);
+          drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
+          individual, item_life, contexts);
+    // What these ask of others.
+    if (click_rate) rewards = sim::RewardKind::kClicks;
+    if (contexts > 0) dim = 24;
   }
   return changed;
 }
@@ -94,10 +100,12 @@ TEST(SimulationSettingsTest, IdentityOfThePapersPopulationIsAsItWasWrittenBefore
 }
 
 TEST(SimulationSettingsTest, JsonNamesEverySettingAndIsNullWhereItHasNoEffect) {
-  EXPECT_EQ(SimulationJson(Options{}).dump(),
-            R"({"setting":2,"users":100,"models":10,"rounds":3000,"period":[500,3000],"noise":0.1,)"
-            R"("arms":10,"pool":1000,"dim":25,"order":"turn","drift":false,"separation":null,)"
-            R"("rewards":"gaussian","item-effects":null,"group-item-effects":null})");
+  EXPECT_EQ(
+      SimulationJson(Options{}).dump(),
+      R"({"setting":2,"users":100,"models":10,"rounds":3000,"period":[500,3000],"noise":0.1,)"
+      R"("arms":10,"pool":1000,"dim":25,"order":"turn","drift":false,"separation":null,)"
+      R"("rewards":"gaussian","item-effects":null,"group-item-effects":null,)"
+      R"("features":"gaussian","click-rate":null,"individual":0.0,"item-life":0,"contexts":0})");
   const nlohmann::ordered_json json =
       SimulationJson({.setting = sim::Setting::kStationary, .rewards = sim::RewardKind::kClicks});
   EXPECT_TRUE(json["period"].is_null());
@@ -135,7 +143,7 @@ TEST(SimulationSettingsTest, MessagesNameTheFlagTheValueAndWhatIsAllowed) {
               "--period = '" + std::string(period) +
                   "', expected MIN:MAX with 1 ≤ MIN ≤ MAX, such as 500:3000");
   }
-  EXPECT_EQ(Message("--order shuffled"), "--order = 'shuffled', expected turn or random");
+  EXPECT_EQ(Message("--order shuffled"), "--order = 'shuffled', expected turn, random or zipf");
   EXPECT_EQ(Message("--rewards likes"),
             "--rewards = 'likes', expected one of gaussian, clicks, rare-clicks, counts, ratings");
   EXPECT_EQ(Message("--rewards clicks --noise 1"),

@@ -4,15 +4,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "codband/base/check.h"
+#include "codband/base/file.h"
 #include "codband/base/text.h"
 #include "codband/base/version.h"
 #include "codband/experiments/comparison_output.h"
+#include "codband/experiments/or_null.h"
 #include "codband/experiments/result_figures.h"
 #include "codband/experiments/simulation_settings.h"
+#include "codband/report/html_page.h"
+#include "codband/report/interval_chart.h"
 #include "codband/report/table.h"
 #include "codband/sim/summary.h"
 
@@ -21,7 +28,93 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// The 97.5% quantile of Student's t.
+double TQuantile(std::size_t degrees) {
+  constexpr std::array<double, 30> kQuantiles = {
+      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  return degrees <= kQuantiles.size() ? kQuantiles[degrees - 1]
+                                      : 1.96 + 2.5 / static_cast<double>(degrees);
+}
+
+// "-12 ± 3".
+std::string DifferenceText(const Paired& difference) {
+  const std::string mean = FormatNumber(difference.mean);
+  return difference.margin ? fmt::format("{} ± {}", mean, FormatNumber(*difference.margin)) : mean;
+}
+
+report::ReportTable CellTable(const StressRecord& record) {
+  std::vector<report::TableColumn> columns = {{"cell"}, {"changed"}};
+  for (const std::string& policy : record.policies) {
+    columns.push_back({policy, report::Align::kRight});
+  }
+  columns.push_back({"ratio", report::Align::kRight});
+  columns.push_back({"difference", report::Align::kRight});
+  columns.push_back({"loses to"});
+  report::ReportTable table(std::move(columns));
+  for (const StressOutcome& outcome : record.outcomes) {
+    std::vector<std::string> cells = {outcome.cell.name, outcome.cell.changed};
+    for (const double regret : outcome.regret) cells.push_back(FormatNumber(regret));
+    cells.push_back(fmt::format("{:.2f}", outcome.ratio()));
+    cells.push_back(DifferenceText(outcome.difference));
+    cells.push_back(outcome.lost() ? record.policies[outcome.best_other] : "");
+    table.AddRow(std::move(cells));
+    table.Emphasise(table.row_count() - 1, 2 + outcome.best_other);
+  }
+  return table;
+}
+
+// Differences in percent of the best other policy's regret.
+std::string DifferenceChart(const StressRecord& record) {
+  report::IntervalChart chart{.title = "Regret beyond that of the best other policy",
+                              .x_label = "percent of it; below 0: less regret",
+                              .series = {record.policies[0]},
+                              .inner_name = "95% interval of the paired difference"};
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const StressOutcome& outcome : record.outcomes) {
+    const double percent = 100 / outcome.regret[outcome.best_other];
+    const double value = percent * outcome.difference.mean;
+    const double margin = outcome.difference.margin ? percent * *outcome.difference.margin : kNone;
+    chart.rows.push_back({.label = outcome.cell.name,
+                          .marks = {{.value = value,
+                                     .low = value - margin,
+                                     .high = value + margin,
+                                     .outer_low = kNone,
+                                     .outer_high = kNone}}});
+  }
+  return report::RenderSvg(chart);
+}
+
+std::string StressPage(const StressRecord& record) {
+  report::HtmlPage page(fmt::format("{} on many populations", record.policies[0]));
+  page.AddParagraph(Conclusion(record) + ".");
+  page.AddParagraph(
+      "Regret is the expected reward of the best arm offered minus that of the chosen arm: lower "
+      "is better. Every policy plays the same rounds. 'difference' is the regret of the first "
+      "policy less that of the best other one, seed by seed, with a 95% interval; a cell is lost "
+      "if all of the interval is above 0. Yardsticks, which know the ground truth, do not count.");
+  page.AddFigure(DifferenceChart(record));
+  page.AddTable(CellTable(record), "Mean regret over seeds; the best other policy is emphasised.");
+  page.AddHeading("How to repeat it");
+  page.AddCommand(record.command);
+  page.AddKeyValues(
+      {{"codband", std::string(kVersion)},
+       {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
+       {"took", fmt::format("{:.0f} s", record.seconds)}});
+  return page.ToHtml();
+}
+
 }  // namespace
+
+Paired PairedMean(std::span<const double> differences) {
+  const sim::MeanAndSd spread = sim::Spread(differences);
+  Paired paired{.mean = spread.mean};
+  if (const std::size_t n = differences.size(); n > 1) {
+    paired.margin = TQuantile(n - 1) * spread.sd / std::sqrt(static_cast<double>(n));
+  }
+  return paired;
+}
 
 std::vector<std::string> StressRecord::lost() const {
   std::vector<std::string> names;
@@ -53,6 +146,12 @@ StressOutcome JudgeCell(StressCell cell, std::vector<sim::PolicyResults> policie
     }
   }
   CODBAND_CHECK(outcome.best_other > 0);
+  const std::vector<sim::RunResult>& other = outcome.policies[outcome.best_other].runs;
+  std::vector<double> differences;
+  for (std::size_t s = 0; s < other.size(); ++s) {
+    differences.push_back(outcome.policies[0].runs[s].total_regret() - other[s].total_regret());
+  }
+  outcome.difference = PairedMean(differences);
   return outcome;
 }
 
@@ -84,21 +183,7 @@ std::string Conclusion(const StressRecord& record) {
 }
 
 std::string ToText(const StressRecord& record) {
-  std::vector<report::TableColumn> columns = {{"cell"}, {"changed"}};
-  for (const std::string& policy : record.policies) {
-    columns.push_back({policy, report::Align::kRight});
-  }
-  columns.push_back({"ratio", report::Align::kRight});
-  columns.push_back({"loses to"});
-  report::ReportTable table(std::move(columns));
-  for (const StressOutcome& outcome : record.outcomes) {
-    std::vector<std::string> cells = {outcome.cell.name, outcome.cell.changed};
-    for (const double regret : outcome.regret) cells.push_back(FormatNumber(regret));
-    cells.push_back(fmt::format("{:.2f}", outcome.ratio()));
-    cells.push_back(outcome.lost() ? record.policies[outcome.best_other] : "");
-    table.AddRow(std::move(cells));
-  }
-  return table.ToText() + "\n" + Conclusion(record) + "\n";
+  return CellTable(record).ToText() + "\n" + Conclusion(record) + "\n";
 }
 
 std::string ToJson(const StressRecord& record) {
@@ -108,13 +193,16 @@ std::string ToJson(const StressRecord& record) {
     for (const sim::PolicyResults& policy : outcome.policies) {
       policies.push_back({{"name", policy.spec}, {"regret", RegretJson(policy)}});
     }
-    cells.push_back({{"name", outcome.cell.name},
-                     {"changed", outcome.cell.changed},
-                     {"environment", SimulationJson(outcome.cell.environment)},
-                     {"policies", std::move(policies)},
-                     {"best_other", record.policies[outcome.best_other]},
-                     {"ratio", outcome.ratio()},
-                     {"lost", outcome.lost()}});
+    cells.push_back(
+        {{"name", outcome.cell.name},
+         {"changed", outcome.cell.changed},
+         {"environment", SimulationJson(outcome.cell.environment)},
+         {"policies", std::move(policies)},
+         {"best_other", record.policies[outcome.best_other]},
+         {"ratio", outcome.ratio()},
+         {"difference",
+          {{"mean", outcome.difference.mean}, {"margin", OrNull(outcome.difference.margin)}}},
+         {"lost", outcome.lost()}});
   }
   const Json json{{"version", kVersion},
                   {"judged", record.policies[0]},
@@ -135,6 +223,14 @@ std::string ToCsv(const StressRecord& record) {
     }
   }
   return table.ToCsv();
+}
+
+Status WriteReport(const StressRecord& record, const std::string& directory) {
+  CODBAND_RETURN_IF_ERROR(
+      WriteFileDurably(directory + "/differences.svg", DifferenceChart(record)));
+  CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/results.json", ToJson(record)));
+  CODBAND_RETURN_IF_ERROR(WriteFileDurably(directory + "/runs.csv", ToCsv(record)));
+  return WriteFileDurably(directory + "/report.html", StressPage(record));
 }
 
 }  // namespace codband::experiments

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,16 +12,26 @@
 
 namespace codband::experiments {
 
+// A mean over seeds with its 95% interval (Student's t), mean ± margin.
+struct Paired {
+  double mean = 0;
+  std::optional<double> margin = {};  // none of a single seed
+};
+// Precondition: at least one number.
+Paired PairedMean(std::span<const double> differences);
+
 // The policies on the population of one cell; the first policy is the one under test.
 struct StressOutcome {
   StressCell cell;
   std::vector<sim::PolicyResults> policies;
   std::vector<double> regret;  // mean over seeds, by policy
   std::size_t best_other =
-      0;  // the policy with the least regret, yardsticks and the first left out
+      0;                   // the policy with the least regret, yardsticks and the first left out
+  Paired difference = {};  // regret of the first less that of the best other, seed by seed
 
   double ratio() const { return regret[0] / regret[best_other]; }
-  bool lost() const { return regret[0] > regret[best_other]; }
+  // By more than noise: the whole interval is above 0. Of a single seed noise is not known.
+  bool lost() const { return difference.mean > difference.margin.value_or(0); }
 };
 
 // All cells of `codband stress`.
@@ -28,6 +40,8 @@ struct StressRecord {
   std::uint64_t first_seed = 1;
   std::size_t seeds = 3;
   std::vector<StressOutcome> outcomes = {};
+  std::string command = {};  // that repeats it
+  double seconds = 0;
 
   std::vector<std::string> lost() const;  // names of cells
 };
@@ -51,5 +65,7 @@ std::string ToText(const StressRecord& record);
 std::string ToJson(const StressRecord& record);
 // One line for each run.
 std::string ToCsv(const StressRecord& record);
+// report.html, differences.svg, results.json and runs.csv in an existing directory.
+Status WriteReport(const StressRecord& record, const std::string& directory);
 
 }  // namespace codband::experiments

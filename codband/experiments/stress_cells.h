@@ -14,8 +14,9 @@ struct StressCell {
   sim::SyntheticOptions environment;
 };
 
-// The base population and, in each further cell, the same with one thing changed. `quick`: two
-// fifths of the users, a third of the rounds, periods a third as long.
+// The base population and, in each further cell, the same with one thing changed; then populations
+// of the kind that products have. `quick`: two fifths of the users, a third of the rounds unless
+// they are few, periods a third as long.
 std::vector<StressCell> StressCells(bool quick);
 
 }  // namespace codband::experiments

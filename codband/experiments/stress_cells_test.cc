@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace codband::experiments {
@@ -37,6 +38,15 @@ TEST(StressCellsTest, NoCellCostsMuchMoreVisitsThanTheBase) {
     return cell.environment.users * cell.environment.rounds;
   };
   for (const StressCell& cell : cells) EXPECT_LE(visits(cell), 3 * visits(cells[0])) << cell.name;
+}
+
+TEST(StressCellsTest, QuickCellsOfFewVisitsHaveAsFew) {
+  const auto few = [](bool quick) {
+    const std::vector<StressCell> cells = StressCells(quick);
+    return *std::ranges::find(cells, "few-visits", &StressCell::name);
+  };
+  EXPECT_EQ(few(false).environment.rounds, few(true).environment.rounds);
+  EXPECT_GT(few(false).environment.users, few(true).environment.users);
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "codband/base/file.h"
 
 namespace codband::experiments {
 namespace {
@@ -45,6 +49,28 @@ TEST(StressTest, RegretIsTheMeanOverSeeds) {
   EXPECT_EQ(outcome.regret, (std::vector<double>{15, 30}));
 }
 
+TEST(StressTest, CellOfSeveralSeedsIsLostByMoreThanNoiseAlone) {
+  const auto judge = [](const std::vector<double>& first, const std::vector<double>& other) {
+    return JudgeCell({.name = "base", .changed = "nothing", .environment = {}},
+                     {CellResults("codband", first), CellResults("linucb", other)});
+  };
+  // Pairs are 1, 2 and 3 apart: 2 ± 4.303 · 1/√3.
+  const StressOutcome close = judge({11, 22, 33}, {10, 20, 30});
+  EXPECT_DOUBLE_EQ(close.difference.mean, 2);
+  EXPECT_NEAR(close.difference.margin.value(), 2.484, 1e-3);
+  EXPECT_FALSE(close.lost());
+  // The same mean, and hardly any noise in it, although seeds differ as much.
+  EXPECT_TRUE(judge({11.9, 22, 32.1}, {10, 20, 30}).lost());
+  EXPECT_FALSE(judge({8.1, 18, 27.9}, {10, 20, 30}).lost());
+}
+
+TEST(StressTest, MarginIsStudents) {
+  std::vector<double> differences;
+  for (int i = 0; i < 5; ++i) differences.push_back(i);
+  EXPECT_NEAR(PairedMean(differences).margin.value(), 2.776 * std::sqrt(2.5 / 5), 1e-9);
+  EXPECT_FALSE(PairedMean({differences.data(), 1}).margin.has_value());
+}
+
 TEST(StressTest, NeedsAPolicyUnderTestAndOneItCanLoseTo) {
   EXPECT_TRUE(CheckStressPolicies({"codband", "linucb"}).ok());
   EXPECT_TRUE(CheckStressPolicies({"codband", "oracle-greedy", "linucb"}).ok());
@@ -72,10 +98,12 @@ class StressOutputTest : public testing::Test {
 
 TEST_F(StressOutputTest, TextMarksLostCellsAndConcludes) {
   const std::string text = ToText(record_);
-  EXPECT_NE(text.find("cell    changed  codband  oracle-greedy  linucb  lints  ratio  loses to"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "cell    changed  codband  oracle-greedy  linucb  lints  ratio  difference  loses to"),
+      std::string::npos)
       << text;
-  EXPECT_NE(text.find("2.00  linucb\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("2.00           5  linucb\n"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("\n\ncodband loses 1 of 2 cells: drift\n")) << text;
   EXPECT_EQ(record_.lost(), std::vector<std::string>{"drift"});
   record_.outcomes.pop_back();
@@ -92,6 +120,8 @@ TEST_F(StressOutputTest, JsonHoldsCellsWithTheirPopulationAndEveryRun) {
   EXPECT_EQ(cell["best_other"], "linucb");
   EXPECT_EQ(cell["ratio"], 2);
   EXPECT_EQ(cell["lost"], true);
+  EXPECT_EQ(cell["difference"]["mean"], 5);
+  EXPECT_EQ(cell["difference"]["margin"], nullptr);
   EXPECT_EQ(cell["environment"]["users"], 100);
   EXPECT_EQ(cell["policies"][3]["regret"]["runs"], Json({20}));
 }
@@ -100,6 +130,19 @@ TEST_F(StressOutputTest, CsvHasOneLineForEachRun) {
   const std::string csv = ToCsv(record_);
   EXPECT_EQ(csv.rfind("cell,policy,seed,regret\nclicks,codband,5,10\n", 0), 0U) << csv;
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 2 * 4);
+}
+
+TEST_F(StressOutputTest, ReportHasTheConclusionTheTableAndTheChart) {
+  const std::string directory = testing::TempDir() + "codband-stress-report";
+  std::filesystem::create_directories(directory);
+  ASSERT_TRUE(WriteReport(record_, directory).ok());
+  const std::string page = ReadFile(directory + "/report.html").value();
+  EXPECT_NE(page.find("codband loses 1 of 2 cells: drift."), std::string::npos);
+  EXPECT_NE(page.find("<svg"), std::string::npos);
+  EXPECT_NE(page.find("<strong>20</strong>"), std::string::npos);  // the best other
+  EXPECT_EQ(ReadFile(directory + "/results.json").value(), ToJson(record_));
+  EXPECT_EQ(ReadFile(directory + "/runs.csv").value(), ToCsv(record_));
+  std::filesystem::remove_all(directory);
 }
 
 TEST(StressTest, PlaysEveryCell) {

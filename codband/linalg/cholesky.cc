@@ -308,6 +308,29 @@ void CholeskyFactor::Invert(std::span<double> packed) const {
   }
 }
 
+// (A⁻¹)_jj is the square of the length of L⁻¹e_j.
+CODBAND_VECTOR_CLONES double CholeskyFactor::InverseTrace(std::span<const double> scale) const {
+  constexpr std::size_t kTogether = kWide * kLanes;
+  const std::size_t d = dim();
+  std::array<double, kMaxDimension * kTogether> buffer;
+  Lanes* const x = AsLanes(buffer.data());
+  double trace = 0;
+  for (std::size_t first = 0; first < d; first += kTogether) {
+    const std::size_t used = std::min(kTogether, d - first);
+    std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(first * kTogether),
+              buffer.begin() + static_cast<std::ptrdiff_t>(d * kTogether), 0.0);
+    for (std::size_t lane = 0; lane < used; ++lane) buffer[(first + lane) * kTogether + lane] = 1;
+    Lanes sums[kWide] = {};
+    for (std::size_t j = first; j < d; ++j) {
+      SolveColumns<1>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
+    }
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      trace += scale[first + lane] * sums[lane / kLanes][lane % kLanes];
+    }
+  }
+  return trace;
+}
+
 void CholeskyFactor::Save(ByteWriter& out) const { out.Doubles(lower_); }
 
 void CholeskyFactor::Load(ByteReader& in) {

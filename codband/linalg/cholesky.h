@@ -62,6 +62,8 @@ class CholeskyFactor {
 
   // A⁻¹, packed, O(d³).
   void Invert(std::span<double> packed) const;
+  // Σ_j scale_j (A⁻¹)_jj, O(d³), at a fraction of the cost of the inverse.
+  double InverseTrace(std::span<const double> scale) const;
 
   void Save(ByteWriter& out) const;
   // Precondition: the factor was constructed with the saved dimension.

@@ -118,6 +118,20 @@ RC_GTEST_PROP(CholeskyFactorTest, InverseEqualsTheDenseOne, ()) {
   RC_ASSERT(RelativeError(LowerToEigen(packed, dim), lower) < 1e-9);
 }
 
+RC_GTEST_PROP(CholeskyFactorTest, InverseTraceIsThatOfTheInverse, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 80);
+  const auto count = *rc::gen::inRange<std::size_t>(0, 80);
+  const Case c = RandomCase(*rc::gen::inRange<std::uint64_t>(0, 1000), dim, count, 0.3);
+  RandomStream random({1, dim}, 79);
+  std::vector<double> scale(dim);
+  for (double& value : scale) value = random.Uniform();
+  std::vector<double> inverse(PackedSize(dim));
+  c.factor.Invert(inverse);
+  double trace = 0;
+  for (std::size_t j = 0; j < dim; ++j) trace += scale[j] * inverse[PackedColumn(dim, j)];
+  RC_ASSERT(std::abs(c.factor.InverseTrace(scale) - trace) <= 1e-10 * trace);
+}
+
 TEST(CholeskyFactorTest, GrowingEqualsFactorisingTheLargerMatrixBitForBit) {
   for (const bool intercept : {false, true}) {
     const SufficientStats small = StatsOf(7, RandomObservations(5, 30, 7));

@@ -44,6 +44,7 @@ void GaussianPosterior::Grow(const LinearPrior& prior, bool intercept) {
   TakePrior(prior);
   stats_.Grow(prior.dim(), intercept);
   factor_.Grow(prior.precision, intercept);
+  ForgetVarianceShare();
   RefreshMean();
 }
 
@@ -66,6 +67,7 @@ void GaussianPosterior::Change(std::span<const double> x, bool add) {
   const std::span<double> scaled(buffer.data(), dim());
   const double scale = 1 / std::sqrt(noise_variance_);
   for (std::size_t i = 0; i < dim(); ++i) scaled[i] = scale * x[i];
+  if (!add) ForgetVarianceShare();
   if (add) {
     factor_.Update(scaled);
   } else if (!factor_.Downdate(scaled)) {
@@ -94,7 +96,21 @@ void GaussianPosterior::Clear() {
 void GaussianPosterior::Rebuild() {
   CODBAND_CHECK(factor_.Factorize(prior_precision_, 1 / noise_variance_, stats_.S()));
   changes_since_rebuild_ = 0;
+  ForgetVarianceShare();
   RefreshMean();
+}
+
+void GaussianPosterior::ForgetVarianceShare() {
+  variance_share_ = 1;
+  share_known_at_ = 0;
+}
+
+// The largest eigenvalue of P^½ Λ⁻¹ P^½ is at most its trace.
+void GaussianPosterior::RefreshVarianceShare() {
+  const double trace = factor_.InverseTrace(prior_precision_);
+  // A margin for rounding; what is no number is no bound.
+  variance_share_ = trace >= 0 ? std::min(1.0, 1.001 * trace) : 1;
+  share_known_at_ = std::max<std::uint64_t>(stats_.m(), 1);
 }
 
 void GaussianPosterior::RefreshMean() {
@@ -137,6 +153,7 @@ void GaussianPosterior::Load(ByteReader& in) {
   factor_.Load(in);
   changes_since_rebuild_ = in.U64("changes since the last rebuild");
   guarded_downdates_ = in.U64("guarded downdates");
+  ForgetVarianceShare();
   RefreshMean();
 }
 

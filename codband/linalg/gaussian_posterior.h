@@ -81,6 +81,14 @@ class GaussianPosterior {
     factor_.InverseQuadratics(rows, out);
   }
 
+  // A bound on variances that needs no O(d²): xᵀΛ⁻¹x ≤ variance_share() · xᵀP⁻¹x for every x. The
+  // share is at most 1, that of the prior. RefreshVarianceShare() brings it close to what is known,
+  // O(d³); observations that are added keep it valid, all other changes set it back to 1.
+  double variance_share() const { return variance_share_; }
+  void RefreshVarianceShare();
+  // Whether refreshing is worth it: never since the last such change, or half as much was known.
+  bool VarianceShareIsOld() const { return stats_.m() >= 2 * share_known_at_; }
+
   // Draws θ ~ N(μ, scale² Λ⁻¹), O(d²). Consumes d normals of the stream.
   void Sample(RandomStream& random, double scale, std::span<double> theta) const;
 
@@ -97,6 +105,7 @@ class GaussianPosterior {
   void Change(std::span<const double> x, bool add);
   void Rebuild();
   void RefreshMean();
+  void ForgetVarianceShare();
 
   std::vector<double> prior_precision_;
   std::vector<double> prior_information_;
@@ -105,6 +114,8 @@ class GaussianPosterior {
   CholeskyFactor factor_;
   std::vector<double> mean_;
   double explained_ = 0;
+  double variance_share_ = 1;
+  std::uint64_t share_known_at_ = 0;  // observations; both follow from the rest, and are not saved
   std::uint64_t changes_since_rebuild_ = 0;
   std::uint64_t guarded_downdates_ = 0;
 };

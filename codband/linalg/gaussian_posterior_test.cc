@@ -144,6 +144,46 @@ TEST(GaussianPosteriorTest, HalfAMillionChangesStayWithin1e8OfTheDenseModel) {
   ExpectEqualsDense(posterior, dense, 1e-8);
 }
 
+RC_GTEST_PROP(GaussianPosteriorTest, VarianceShareIsABoundWhateverHappens, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 12);
+  const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
+  const LinearPrior prior = RandomPrior(seed, dim, 0.3);
+  GaussianPosterior posterior(prior);
+  const std::vector<Observation> data = RandomObservations(seed, 60, dim);
+  RandomStream random({seed, dim}, 80);
+  std::size_t added = 0;
+  for (int step = 0; step < 80; ++step) {
+    const std::uint64_t what = random.Below(8);
+    if (what == 0 && added > 0) {
+      --added;
+      posterior.Remove(data[added].first, data[added].second);
+    } else if (what == 1) {
+      posterior.RefreshVarianceShare();
+      RC_ASSERT(!posterior.VarianceShareIsOld());
+    } else if (what == 2) {
+      posterior.SetPrior(prior);
+    } else if (added < data.size()) {
+      posterior.Add(data[added].first, data[added].second);
+      ++added;
+    }
+    const std::vector<double> x = RandomVector(random, dim);
+    double before = 0;
+    for (std::size_t j = 0; j < dim; ++j) before += x[j] * x[j] / prior.precision[j];
+    RC_ASSERT(posterior.variance_share() <= 1);
+    RC_ASSERT(posterior.Variance(x) <= posterior.variance_share() * before * (1 + 1e-9));
+  }
+}
+
+TEST(GaussianPosteriorTest, VarianceShareFallsWithWhatIsKnown) {
+  GaussianPosterior posterior(5, 2, 0.1);
+  EXPECT_EQ(posterior.variance_share(), 1);
+  for (const auto& [x, r] : RandomObservations(3, 500, 5)) posterior.Add(x, r);
+  EXPECT_TRUE(posterior.VarianceShareIsOld());
+  posterior.RefreshVarianceShare();
+  EXPECT_LT(posterior.variance_share(), 0.05);
+  EXPECT_FALSE(posterior.VarianceShareIsOld());
+}
+
 TEST(GaussianPosteriorTest, GuardedDowndateIsReplacedByARebuildAndCounted) {
   // One observation weighs 1e10 times the prior: taking it out by a rotation would leave noise.
   GaussianPosterior posterior(3, 1e-4, 1e-6);

@@ -9,6 +9,7 @@ namespace {
 // A count beyond this has a chance below 1e-11 at the largest mean, 3.
 constexpr int kMostCount = 20;
 
+constexpr double kClickSlope = 4;  // with a click rate
 constexpr double kRatingMiddle = 3;
 constexpr double kRatingScale = 2;
 
@@ -46,7 +47,8 @@ double RewardModel::Mean(double fit) const {
     case RewardKind::kGaussian:
       return fit;
     case RewardKind::kClicks:
-      return std::clamp((1 + fit) / 2, 0.0, 1.0);
+      return std::clamp(click_rate_ ? *click_rate_ * (1 + kClickSlope * fit) : (1 + fit) / 2, 0.0,
+                        1.0);
     case RewardKind::kRareClicks:
       return std::clamp(0.05 + 0.5 * fit, 0.0, 1.0);
     case RewardKind::kCounts:

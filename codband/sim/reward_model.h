@@ -36,8 +36,10 @@ struct Luck {
 // safe from any thread.
 class RewardModel {
  public:
-  // Precondition: noise > 0. Has no effect unless HasNoise(kind).
-  RewardModel(RewardKind kind, double noise) : kind_(kind), noise_(noise) {}
+  // Preconditions: noise > 0, which has no effect unless HasNoise(kind); a click rate between 0 and
+  // 1, which has none unless the kind is kClicks: then the chance of fit v is 1 + 4 v times it.
+  RewardModel(RewardKind kind, double noise, std::optional<double> click_rate = {})
+      : kind_(kind), noise_(noise), click_rate_(click_rate) {}
 
   // The expected reward, in the reward's own unit.
   double Mean(double fit) const;
@@ -49,6 +51,7 @@ class RewardModel {
  private:
   RewardKind kind_;
   double noise_;
+  std::optional<double> click_rate_;
 };
 
 }  // namespace codband::sim

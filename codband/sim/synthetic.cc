@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "codband/base/random.h"
 #include "codband/linalg/kernels.h"
@@ -27,6 +29,8 @@ enum class Purpose : std::uint64_t {
   kCommonDirection = 1008,
   kItemEffect = 1009,       // event: the arm
   kGroupItemEffect = 1010,  // event: the arm and the parameter
+  kContext = 1011,
+  kIndividual = 1012,  // event: the user
 };
 
 // The concentration of setting 1, and the least distance between parameters.
@@ -34,6 +38,9 @@ constexpr double kConcentration = 4;
 constexpr double kLeastDistanceDirichlet = 0.9;
 constexpr double kLeastDistanceFixed = 0.85;
 constexpr int kPlacementAttempts = 10000;
+
+// Up to so many arms are drawn one by one.
+constexpr std::size_t kFewArms = 100;
 
 // Range of SyntheticOptions::separation: random unit vectors around a common direction lie √2 times
 // as far from each other as from it, and the latter must be less than 1.
@@ -44,11 +51,6 @@ constexpr double kLeastShareOfSeparation = 0.75;
 // Limits of memory: the arms of one visit, and the numbers of one round or of the pool (8 GB).
 constexpr std::size_t kMostArms = 10'000;
 constexpr std::size_t kMostNumbers = 1'000'000'000;
-
-void Normalise(std::span<double> v) {
-  const double norm = std::sqrt(linalg::Dot(v, v));
-  for (double& value : v) value /= norm;
-}
 
 double Distance(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
@@ -74,8 +76,21 @@ void Interpolate(std::span<const double> a, std::span<const double> b, double sh
 class Synthetic final : public Environment {
  public:
   Synthetic(const SyntheticOptions& options, std::uint64_t seed)
-      : options_(options), rewards_(options.rewards, options.noise), seed_(seed) {
-    MakeArmPool();
+      : options_(options),
+        rewards_(options.rewards, options.noise, options.click_rate),
+        seed_(seed),
+        arm_pool_({.size = options.pool,
+                   .dim = options.dim / (1 + options.contexts),
+                   .kind = options.features,
+                   .life = options.item_life},
+                  seed, static_cast<std::uint64_t>(Purpose::kArmPool)) {
+    if (options_.order == VisitOrder::kZipf) {
+      double sum = 0;
+      for (std::size_t u = 0; u < options_.users; ++u) {
+        sum += 1 / static_cast<double>(u + 1);
+        visits_up_to_.push_back(sum);
+      }
+    }
     if (options_.separation) {
       common_direction_.resize(options_.dim);
       Stream(Purpose::kCommonDirection, 0).FillNormal(common_direction_);
@@ -98,6 +113,16 @@ class Synthetic final : public Environment {
       users_[u].model = Stream(Purpose::kFirstModel, u).Below(options_.models);
       users_[u].period = DrawPeriod(u);
       ++assignments_[users_[u].model];
+    }
+    if (options_.individual > 0) {
+      own_tastes_.resize(options_.users * options_.dim);
+      const double deviation = std::sqrt(options_.individual / static_cast<double>(options_.dim));
+      for (std::size_t u = 0; u < users_.size(); ++u) {
+        RandomStream random = Stream(Purpose::kIndividual, u);
+        for (std::size_t i = 0; i < options_.dim; ++i) {
+          own_tastes_[u * options_.dim + i] = deviation * random.Normal();
+        }
+      }
     }
     if (options_.drift) {
       positions_.resize(options_.users * options_.dim);
@@ -123,6 +148,7 @@ class Synthetic final : public Environment {
 
   void StartRound(std::size_t round) override {
     round_ = round;
+    arm_pool_.StartRound(round);
     for (std::size_t u = 0; u < users_.size(); ++u) {
       const std::size_t before = users_[u].model;
       if (options_.drift) {
@@ -145,20 +171,20 @@ class Synthetic final : public Environment {
     visit.means.resize(options_.arms);
     visit.rewards.resize(options_.arms);
     visit.items.clear();
-    std::vector<std::size_t>& chosen = chosen_;
-    chosen.clear();
-    while (chosen.size() < options_.arms) {
-      const std::size_t arm = random.Below(options_.pool);
-      if (std::ranges::find(chosen, arm) == chosen.end()) chosen.push_back(arm);
-    }
-    if (has_items()) visit.items.assign(chosen.begin(), chosen.end());
+    DrawArms(random);
+    const std::size_t context =
+        options_.contexts == 0
+            ? 0
+            : Stream(Purpose::kContext, VisitNumber(slot)).Below(options_.contexts);
     const std::span<const double> parameter = parameter_of(visit.user);
     for (std::size_t i = 0; i < options_.arms; ++i) {
-      const std::span<const double> features =
-          std::span(arm_pool_).subspan(chosen[i] * options_.dim, options_.dim);
-      std::ranges::copy(features,
-                        visit.arms.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
-      const double fit = linalg::Dot(features, parameter) + EffectOf(chosen[i], visit.user);
+      const std::span<double> features =
+          std::span(visit.arms).subspan(i * options_.dim, options_.dim);
+      CopyFeatures(chosen_[i], context, features);
+      const std::uint64_t item = arm_pool_.number(chosen_[i]);
+      if (has_items()) visit.items.push_back(item);
+      const double fit = linalg::Dot(features, parameter) + EffectOf(item, visit.user) +
+                         OwnTaste(visit.user, features);
       visit.means[i] = rewards_.Mean(fit);
       visit.rewards[i] = rewards_.Reward(fit, luck);
     }
@@ -176,13 +202,53 @@ class Synthetic final : public Environment {
   };
 
   bool has_items() const { return options_.item_effects || options_.group_item_effects; }
-  double EffectOf(std::size_t arm, UserId user) const {
+  std::uint64_t items_ever() const {
+    if (options_.item_life == 0) return options_.pool;
+    return options_.pool * (2 + options_.rounds / options_.item_life);
+  }
+
+  // Different ones, into chosen_.
+  void DrawArms(RandomStream& random) const {
+    chosen_.clear();
+    if (options_.pool > kFewArms && 2 * options_.arms > options_.pool) {
+      // Most of them: a part of a random order.
+      chosen_.resize(options_.pool);
+      std::iota(chosen_.begin(), chosen_.end(), std::size_t{0});
+      for (std::size_t i = 0; i < options_.arms; ++i) {
+        std::swap(chosen_[i], chosen_[i + random.Below(options_.pool - i)]);
+      }
+      chosen_.resize(options_.arms);
+      return;
+    }
+    while (chosen_.size() < options_.arms) {
+      const std::size_t arm = random.Below(options_.pool);
+      if (std::ranges::find(chosen_, arm) == chosen_.end()) chosen_.push_back(arm);
+    }
+  }
+
+  void CopyFeatures(std::size_t arm, std::size_t context, std::span<double> out) const {
+    const std::span<const double> features = arm_pool_.features(arm);
+    std::ranges::copy(features, out.begin());
+    if (options_.contexts == 0) return;
+    std::ranges::fill(out.subspan(features.size()), 0.0);
+    const std::size_t place = (1 + context) * features.size();
+    std::ranges::copy(features, out.begin() + static_cast<std::ptrdiff_t>(place));
+    for (double& value : out) value /= std::numbers::sqrt2;
+  }
+
+  // What the user likes in these features beyond what others of the same parameter do.
+  double OwnTaste(UserId user, std::span<const double> features) const {
+    if (own_tastes_.empty()) return 0;
+    return linalg::Dot(features, std::span(own_tastes_).subspan(user * options_.dim, options_.dim));
+  }
+
+  double EffectOf(std::uint64_t arm, UserId user) const {
     double effect = 0;
     if (const double variance = options_.item_effects.value_or(0); variance > 0) {
       effect += std::sqrt(variance) * Stream(Purpose::kItemEffect, arm).Normal();
     }
     if (const double variance = options_.group_item_effects.value_or(0); variance > 0) {
-      const std::uint64_t pair = arm + options_.pool * users_[user].model;
+      const std::uint64_t pair = arm + items_ever() * users_[user].model;
       effect += std::sqrt(variance) * Stream(Purpose::kGroupItemEffect, pair).Normal();
     }
     return effect;
@@ -197,7 +263,11 @@ class Synthetic final : public Environment {
 
   UserId Visitor(std::size_t slot) const {
     if (options_.order == VisitOrder::kTurn) return slot;
-    return Stream(Purpose::kVisitor, VisitNumber(slot)).Below(options_.users);
+    RandomStream random = Stream(Purpose::kVisitor, VisitNumber(slot));
+    if (options_.order == VisitOrder::kRandom) return random.Below(options_.users);
+    const double drawn = random.Uniform() * visits_up_to_.back();
+    const auto found = std::ranges::upper_bound(visits_up_to_, drawn);
+    return std::min<UserId>(static_cast<UserId>(found - visits_up_to_.begin()), options_.users - 1);
   }
 
   bool period_is_over(const User& user) const { return round_ > user.last_change + user.period; }
@@ -237,19 +307,6 @@ class Synthetic final : public Environment {
     if (options_.separation) return kLeastShareOfSeparation * *options_.separation;
     return options_.setting == Setting::kDirichletProcess ? kLeastDistanceDirichlet
                                                           : kLeastDistanceFixed;
-  }
-
-  void MakeArmPool() {
-    const std::size_t d = options_.dim;
-    RandomStream random = Stream(Purpose::kArmPool, 0);
-    arm_pool_.resize(options_.pool * d);
-    for (std::size_t a = 0; a < options_.pool; ++a) {
-      const std::span<double> arm = std::span(arm_pool_).subspan(a * d, d);
-      for (std::size_t i = 0; i < d; ++i) {
-        arm[i] = std::sqrt(static_cast<double>(d - i) / static_cast<double>(d)) * random.Normal();
-      }
-      Normalise(arm);
-    }
   }
 
   // A uniform direction or, with a separation, one at the given angle to the common direction.
@@ -314,12 +371,14 @@ class Synthetic final : public Environment {
   RewardModel rewards_;
   std::uint64_t seed_;
   std::size_t round_ = 0;
-  std::vector<double> arm_pool_;          // row-major
+  ArmPool arm_pool_;
+  std::vector<double> visits_up_to_;      // by user, relative: of Zipf's visitors
   std::vector<double> common_direction_;  // with a separation
   std::vector<std::vector<double>> parameters_;
   std::vector<std::uint64_t> assignments_;  // how often each parameter was given to a user
   std::vector<User> users_;
   std::vector<double> positions_;            // of drifting users, row-major
+  std::vector<double> own_tastes_;           // of individual users, row-major
   mutable std::vector<std::size_t> chosen_;  // scratch of MakeVisit
 };
 
@@ -378,6 +437,22 @@ Status SyntheticOptions::Validate() const {
   };
   CODBAND_RETURN_IF_ERROR(check_variance("item-effects", item_effects));
   CODBAND_RETURN_IF_ERROR(check_variance("group-item-effects", group_item_effects));
+  CODBAND_RETURN_IF_ERROR(check_variance("individual", individual));
+  if (click_rate && (rewards != RewardKind::kClicks || !(*click_rate > 0 && *click_rate < 1))) {
+    return Status::InvalidArgument(
+        fmt::format("click-rate = {} of {}, expected a number between 0 and 1, of clicks",
+                    *click_rate, RewardName(rewards)));
+  }
+  CODBAND_RETURN_IF_ERROR(in_range("item-life", item_life, 0, 1'000'000'000));
+  CODBAND_RETURN_IF_ERROR(in_range("contexts", contexts, 0, 100));
+  if (dim % (1 + contexts) != 0) {
+    return Status::InvalidArgument(fmt::format(
+        "dim = {}, expected a multiple of {}, one more than contexts", dim, 1 + contexts));
+  }
+  if (features == FeatureKind::kOneHot && dim / (1 + contexts) < 4) {
+    return Status::InvalidArgument(fmt::format(
+        "dim = {}, expected at least 4 for each context and 4 more, for one-hot features", dim));
+  }
   if (drift && setting == Setting::kStationary) {
     return Status::InvalidArgument(
         "drift = true with setting = 3, expected setting 1, 2 or 4: in setting 3 no user changes");

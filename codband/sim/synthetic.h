@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "codband/base/status.h"
+#include "codband/sim/arm_pool.h"
 #include "codband/sim/environment.h"
 #include "codband/sim/reward_model.h"
 
@@ -22,6 +23,7 @@ enum class Setting {
 enum class VisitOrder {
   kTurn,    // every user once, in order
   kRandom,  // a user drawn uniformly for every slot
+  kZipf,    // a user drawn for every slot, the i-th with a chance that is proportional to 1/i
 };
 
 // The paper's synthetic population. `pool` arms have coordinates i drawn from N(0, (d-i)/d) and are
@@ -67,6 +69,20 @@ struct SyntheticOptions {
   std::optional<double> item_effects = {};
   // The same for each pair of an item and a parameter: favourites of a taste.
   std::optional<double> group_item_effects = {};
+
+  FeatureKind features = FeatureKind::kGaussian;
+  // Of clicks: the chance of an arm with fit 0. That of fit v is 1 + 4 v times as large, from 0
+  // to 1. Without a value it is 0.5, and that of fit v (1 + v)/2.
+  std::optional<double> click_rate = {};
+  // How far users of one parameter are apart: each has their own, which differs from it by a vector
+  // with about this square of the norm. Yardsticks know the common one.
+  double individual = 0;
+  // Rounds that an arm is in the pool before another one takes its place; 0: all.
+  std::size_t item_life = 0;
+  // Every visit is in one of so many contexts, drawn uniformly, which turns tastes: the features of
+  // an arm are a / √2, once by themselves and once more in the place of the context, zeros in the
+  // places of the others, where a are features as above, of length dim / (1 + contexts).
+  std::size_t contexts = 0;
 
   // The values that the paper uses for this setting.
   static SyntheticOptions Paper(Setting setting);

@@ -109,6 +109,7 @@ std::span<double> Assignment::Resample(UserId id, UserRecord& user, RandomStream
   chances_.resize(pool_.size() + 1);
   LearnMemo::Fill(memo, chances_, [&] {
     std::ranges::fill(chances_, 0.0);
+    pool_.RefreshVarianceShares();
     likelihood_->AddLogDensities(pool_, period, own, chances_);
     PriorChances(id, &user, prior_chances_);
     const double exponent = LikelihoodExponent();

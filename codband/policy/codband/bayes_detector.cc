@@ -48,6 +48,11 @@ constexpr std::size_t kYoung = 16;
 constexpr std::size_t kEveryReward = 32;
 constexpr std::uint64_t kYoungGrowth = 8;
 
+// With this chance of one model, by the whole of the period, a user's place in the pool is known.
+constexpr double kKnown = 0.99;
+// With less than this chance of the model that they were on, a user may have changed.
+constexpr double kDoubtful = 0.9;
+
 // An observation so many standard deviations off is explained by no Gaussian.
 constexpr double kUnexplained = 6;
 // After an outlier so many observations are taken as they come.
@@ -107,6 +112,10 @@ class BayesDetector final : public ChangeDetector {
   }
 
  private:
+  // What the filter says of a user: they stay where they are, have been elsewhere all along, or
+  // have changed.
+  enum class Verdict { kStays, kMisplaced, kChanged };
+
   const PoolModel& ModelOf(const UserRecord& user) const {
     return pool_.model(pool_.IndexOf(user.current.model).value());
   }
@@ -117,15 +126,23 @@ class BayesDetector final : public ChangeDetector {
     return length <= std::min(young(), kEveryReward) || length == young() ||
            length >= user.next_review;
   }
+  // Whether the user's place in the pool is known, so that changes can be told from misplacement.
+  bool IsPlaced(const UserRecord& user) const {
+    return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
+  }
+  // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
+  // it may turn out to be two.
+  bool IsInDoubt(const UserRecord& user) const { return ChanceOfOwnModel(user) < kDoubtful; }
   bool IsExplained(const LearnStep& step) const;
   bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
   void ContinueTrial(const LearnStep& step);
   void Review(const LearnStep& step);
   void ResampleOthers(const LearnStep& step);
   void Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo);
-  bool FollowBelief(UserRecord& user);
+  void KeepSuspicion(const UserRecord& user, std::span<double> chances) const;
+  Verdict FollowBelief(UserRecord& user);
   std::size_t FindChange(const UserRecord& user, const PoolModel* target);
-  bool WholePeriodFits(const UserRecord& user, const PoolModel& target, std::size_t after);
+  bool WholePeriodFits(const UserRecord& user, const PoolModel* target, std::size_t after);
   void Split(UserRecord& user, std::size_t after, ModelId to);
   void Settle(UserRecord& user);
 
@@ -136,6 +153,8 @@ class BayesDetector final : public ChangeDetector {
   HyperParameters& hyper_;
   Assignment& assignment_;
   PeriodLedger& ledger_;
+
+  bool filtered_ = false;  // whether the filter has seen the observation that is learned from
 
   // Scratch.
   ChangeFilter filter_;
@@ -179,26 +198,30 @@ void BayesDetector::Observe(const LearnStep& step) {
   ContinueTrial(step);
   FilterState& state = FilterState::Of(step.user);
   double log_predictive = 0;
-  const std::uint64_t length = step.user.current.data.m() + 1;
-  if (length <= young() || ReviewDue(step.user, length)) {
-    log_predictive = LogPredictive(ModelOf(step.user).posterior, hyper_.noise(), step.x,
-                                   step.reward, step.item_part);
-  } else {
+  filtered_ = IsPlaced(step.user);
+  if (filtered_) {
+    pool_.RefreshVarianceShares();
     assignment_.PriorChances(step.id, &step.user, prior_chances_);
     log_predictive =
         filter_.Update(pool_, hyper_.noise(), hyper_.change_rate().hazard(), prior_chances_,
-                       state.window, step.x, step.reward, state.belief, step.memo, step.item_part);
+                       state.window, step.x, step.reward, state.belief, step.memo, step.item);
+  } else {
+    log_predictive =
+        LogPredictive(ModelOf(step.user), hyper_.noise(), step.x, step.reward, step.item);
   }
-  state.window.Push(step.x, step.reward, log_predictive, step.item_part);
+  state.window.Push(step.x, step.reward, log_predictive, step.item.taken);
 }
 
 bool BayesDetector::Reassign(const LearnStep& step) {
   const std::uint64_t length = step.user.current.data.m();
-  if (ReviewDue(step.user, length)) {
-    Review(step);
-    return false;
+  if (filtered_) {
+    const Verdict verdict = FollowBelief(step.user);
+    if (verdict != Verdict::kStays) return verdict == Verdict::kChanged;
+    // Doubt that lasts comes from models that are alike, which a review tells apart.
+    if (IsInDoubt(step.user) && length < step.user.next_review + window_) return false;
   }
-  return length > young() && FollowBelief(step.user);
+  if (ReviewDue(step.user, length)) Review(step);
+  return false;
 }
 
 void BayesDetector::ContinueTrial(const LearnStep& step) {
@@ -216,9 +239,8 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
     return;
   }
   const RewardNoise& noise = hyper_.noise();
-  trial.evidence +=
-      LogPredictive(ModelOf(step.user).posterior, noise, step.x, step.reward, step.item_part) -
-      LogPredictive(pool_.model(*old_model).posterior, noise, step.x, step.reward, step.item_part);
+  trial.evidence += LogPredictive(ModelOf(step.user), noise, step.x, step.reward, step.item) -
+                    LogPredictive(pool_.model(*old_model), noise, step.x, step.reward, step.item);
   if (--trial.left > 0) return;
   if (trial.evidence > 0) {
     change_rate.Confirm(trial.verdicts);
@@ -248,46 +270,79 @@ void BayesDetector::ResampleOthers(const LearnStep& step) {
     const UserId id = assignment_.young_users().Draw(random);
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
     if (user == nullptr || id == step.id || !user->has_period()) continue;
-    if (user->current.data.m() < young()) Gibbs(id, *user, random, step.memo);
+    if (user->current.data.m() >= young()) continue;
+    if (IsPlaced(*user) && IsInDoubt(*user)) continue;
+    Gibbs(id, *user, random, step.memo);
   }
 }
 
 void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo) {
+  FilterState& state = FilterState::Of(user);
+  const ModelId before = user.current.model;
   const std::span<double> chances = assignment_.Resample(id, user, random, memo);
+  const std::size_t own = pool_.IndexOf(user.current.model).value();
   // A new model would contain D only, which the user's own model contains too: their chances are
   // one.
-  chances[pool_.IndexOf(user.current.model).value()] += chances.back();
+  chances[own] += chances.back();
   chances.back() = 0;
-  FilterState::Of(user).belief.Assign(pool_, chances);
+  const bool known = chances[own] >= kKnown;
+  if (user.current.model != before) {
+    state.window.KeepNewest(0);  // its densities are those of another model
+  } else if (known && IsPlaced(user)) {
+    KeepSuspicion(user, chances);
+  }
+  state.belief.Assign(pool_, chances);
+  // Who has raised false alarms is not believed so soon.
+  const Verdicts& verdicts = state.trial.verdicts;
+  state.trial.placed = known && verdicts.refuted <= verdicts.confirmed;
+}
+
+// The period as a whole knows nothing of a change; what the filter has found towards one stays.
+void BayesDetector::KeepSuspicion(const UserRecord& user, std::span<double> chances) const {
+  const Belief& filtered = FilterState::Of(user).belief;
+  const double stayed = ChanceOfOwnModel(user);
+  if (stayed < kDoubtful) return;
+  for (double& chance : chances) chance *= stayed;
+  for (std::size_t i = 0; i < filtered.size(); ++i) {
+    const auto other = pool_.IndexOf(filtered.model(i));
+    if (other && filtered.model(i) != user.current.model) chances[*other] += filtered.chance(i);
+  }
+  chances.back() = filtered.fresh();
 }
 
 // If the filter says that the user is on another model by now, finds out since when and moves the
-// observations since. Returns whether the user has changed, and was not misassigned before.
-bool BayesDetector::FollowBelief(UserRecord& user) {
+// observations since. The user may as well have been misplaced before: then all of them move.
+BayesDetector::Verdict BayesDetector::FollowBelief(UserRecord& user) {
   const Belief& belief = FilterState::Of(user).belief;
   const bool fresh = belief.fresh() > 0.5;
   if (!fresh &&
       (belief.size() == 0 || belief.chance(0) <= 0.5 || belief.model(0) == user.current.model)) {
-    return false;
+    return Verdict::kStays;
   }
   const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(belief.model(0)).value());
   const std::size_t after = FindChange(user, target);
-  const bool changed = target == nullptr || !WholePeriodFits(user, *target, after);
+  const bool changed = !WholePeriodFits(user, target, after);
+  const ModelId to = target == nullptr ? pool_.Create() : target->id;
   if (changed) {
-    Split(user, after, target == nullptr ? pool_.Create() : target->id);
+    Split(user, after, to);
   } else {
-    ledger_.Move(user, target->id);
+    ledger_.Move(user, to);
   }
   Settle(user);
-  return changed;
+  return changed ? Verdict::kChanged : Verdict::kMisplaced;
 }
 
-// The user is on the model of their period for sure, and is reviewed once that has grown by half.
+// The user is on the model of their period for sure. A young period is reviewed with the next
+// reward, another one once it has grown by half. What is in the window has been said: as evidence
+// against the model that the user was on it would count once more.
 void BayesDetector::Settle(UserRecord& user) {
-  FilterState::Of(user).belief.Settle(user.current.model);
+  FilterState& state = FilterState::Of(user);
+  state.belief.Settle(user.current.model);
+  state.window.KeepNewest(0);
+  state.trial.placed = false;
   const std::uint64_t length = user.current.data.m();
-  user.next_review =
-      static_cast<std::uint32_t>(std::max<std::uint64_t>(length + length / 2, young()));
+  user.next_review = static_cast<std::uint32_t>(
+      length < young() ? length + 1 : std::max<std::uint64_t>(length + length / 2, young()));
 }
 
 // How many of the newest observations are after the change: where the new model explains what came
@@ -324,31 +379,42 @@ std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* t
 }
 
 // Whether the observations before the change are better explained by the new model too: then there
-// was none.
-bool BayesDetector::WholePeriodFits(const UserRecord& user, const PoolModel& target,
+// was none. `target` is nullptr for a fresh parameter.
+bool BayesDetector::WholePeriodFits(const UserRecord& user, const PoolModel* target,
                                     std::size_t after) {
   const std::uint64_t length = user.current.data.m();
   if (after >= length) return true;
   const ChangeWindow& window = FilterState::Of(user).window;
   const PoolModel& own = ModelOf(user);
+  const double concentration = assignment_.concentration();
+  // A user alone on their model would get it again.
+  if (target == nullptr && (own.periods == 1 || length > young())) return false;
   reduced_ = own.posterior;
   before_ = user.current.data;
   FeatureVector x(pool_.prior().dim());
+  moved_.Clear();
   for (std::size_t age = 0; age < after; ++age) {
     window.ReadFeatures(age, x.values());
     before_.Remove(x, window.reward(age));
     reduced_.Remove(x, window.reward(age));
+    moved_.Add(x, window.reward(age));
   }
-  const std::array<linalg::JointLikelihood::Model, 2> models = {
-      {{.posterior = &target.posterior, .contains_data = false},
-       {.posterior = &reduced_, .contains_data = true}}};
+  const linalg::JointLikelihood::Model stays = {.posterior = &reduced_, .contains_data = true};
+  const linalg::JointLikelihood::Model moves = {
+      .posterior = target == nullptr ? &pool_.prior() : &target->posterior, .contains_data = false};
   std::array<double, 2> densities;
-  joint_.LogDensities(before_, models, densities);
-  const double concentration = assignment_.concentration();
+  joint_.LogDensities(before_, std::array{moves, stays}, densities);
+  if (target == nullptr) {
+    // Given those after the change, from which alone the new model would be known.
+    double after_alone = 0;
+    joint_.LogDensities(moved_, {&moves, 1}, {&after_alone, 1});
+    joint_.LogDensities(user.current.data, {&moves, 1}, {densities.data(), 1});
+    densities[0] -= after_alone;
+  }
   const double others = own.periods > 1 ? static_cast<double>(own.periods - 1) : concentration;
-  const double share = static_cast<double>(target.periods) /
-                       (static_cast<double>(pool_.total_periods()) + concentration);
-  const double moved = densities[0] + std::log(static_cast<double>(target.periods));
+  const double there = target == nullptr ? concentration : static_cast<double>(target->periods);
+  const double share = there / (static_cast<double>(pool_.total_periods()) + concentration);
+  const double moved = densities[0] + std::log(there);
   // A change, at any of the observations before.
   const double hazard = hyper_.change_rate().hazard();
   const double stayed =
@@ -374,7 +440,10 @@ void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
   ledger_.Close(user);
   period.data = moved_;
   ledger_.Rename(user, to);
-  state.window.KeepNewest(after);
+  // A change on trial, over before its end, is judged by what there was.
+  if (state.trial.left > 0 && !(state.trial.evidence > 0)) {
+    hyper_.change_rate().Refute(state.trial.verdicts);
+  }
   state.trial.Start(from);
 }
 

@@ -36,12 +36,16 @@ struct FilterState final : DetectorState {
 //
 // While a period is young (as many observations as features, at least 16), and later each time it
 // has grown by half, it is reviewed: scored as a whole by a collapsed Gibbs step, whose posterior
-// becomes the belief. Other users with a young period are resampled along with a young one. In
-// between, each observation updates the belief by the forward filter of change_filter.h. When
-// another model or a fresh parameter has more than half of it, the change is dated within the
-// window, and the observations since then move to a new period on the new model; if the new model
-// explains those before as well, the whole period moves, and no change is reported. A change found
-// is on trial (change_rate.h), from which the hazard is learned.
+// becomes the belief. Other users with a young period are resampled along with a young one.
+//
+// As soon as a review has found one model all but sure, the user's place in the pool is known, and
+// changes are looked for, however young the period: each observation updates the belief by the
+// forward filter of change_filter.h. A period that is in doubt by the filter is not reviewed, for
+// a window's length at most: it may turn out to be two. When another model or a fresh parameter has
+// more than half of the belief, the change is dated within the window, and the observations since
+// then move to a new period on the new model; if the new model explains those before as well, the
+// whole period moves, and no change is reported. A change found is on trial (change_rate.h), from
+// which the hazard is learned.
 //
 // An observation that no model explains, the user's least of all, is an outlier or the first of a
 // new taste. With outliers=limited it is left out, unless another one was not long ago: a new taste

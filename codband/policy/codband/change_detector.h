@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codband/base/random.h"
+#include "codband/policy/codband/change_filter.h"
 #include "codband/policy/codband/detector_state.h"
 #include "codband/policy/codband/user_record.h"
 #include "codband/policy/learn_memo.h"
@@ -25,7 +26,7 @@ struct LearnStep {
   UserRecord& user;
   std::span<const double> x;  // as the models see it
   double reward;
-  double item_part;    // what was taken from it as the item's own
+  ItemOffset item;     // what was taken from it as the item's own
   bool beyond_limits;  // it had to be limited (observation_limits.h)
   EventKey key;
   LearnMemo* memo;

@@ -3,17 +3,64 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
 
 namespace codband {
 
+namespace {
+
+// Whether a model may have a given weight, by a bound on its density that needs no variance: with
+// residual e a Gaussian whose variance is between σ² and v has at most the density
+// exp(-e²/2v) / √(2πσ²).
+class ReachTest {
+ public:
+  // `least`: ln of the weight that is to be reached.
+  ReachTest(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
+            std::span<const double> x, double least)
+      : x_(x), clicks_(noise.clicks()), noise_variance_(prior.noise_variance()), least_(least) {
+    if (clicks_) return;
+    least_ += 0.5 * std::log(2 * std::numbers::pi * noise_variance_);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      prior_variance_ += x[j] * x[j] / prior.prior_precision()[j];
+    }
+  }
+
+  // `chance`: of the model, before the reward.
+  bool operator()(const PoolModel& model, double chance, double r, const ItemOffset& item) const {
+    if (!(chance > 0)) return false;
+    const double reserve = std::log(chance) - least_;
+    if (reserve < 0) return false;
+    if (clicks_) return true;
+    const double residual =
+        r + item.taken - item.On(model.id) - linalg::Dot(x_, model.posterior.mean());
+    const double most = noise_variance_ + model.posterior.variance_share() * prior_variance_;
+    return !(residual * residual > 2 * most * reserve);
+  }
+
+ private:
+  std::span<const double> x_;
+  bool clicks_;
+  double noise_variance_;
+  double least_;  // less ln of the largest density
+  double prior_variance_ = 0;
+};
+
+}  // namespace
+
 double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
                      std::span<const double> x, double r, double offset) {
   const double mean = linalg::Dot(x, model.mean());
   const double variance = noise.clicks() ? 1 : model.noise_variance() + model.Variance(x);
   return noise.LogDensity(r, mean, variance, offset);
+}
+
+double LogPredictive(const PoolModel& model, const RewardNoise& noise, std::span<const double> x,
+                     double r, const ItemOffset& item) {
+  const double part = item.On(model.id);
+  return LogPredictive(model.posterior, noise, x, r + item.taken - part, part);
 }
 
 ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), capacity_(window + 1) {
@@ -61,26 +108,55 @@ void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const Rewa
   }
 }
 
+void ChangeFilter::ScoreModels(const ModelPool& pool, const RewardNoise& noise,
+                               const Belief& belief, std::span<const double> x, double r,
+                               const ItemOffset& item) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const std::span<double> weights = std::span(log_weights_).first(pool.size());
+  std::ranges::fill(weights, kNone);
+  const auto score = [&](std::size_t k) {
+    return chances_[k] > 0 ? std::log(chances_[k]) + LogPredictive(pool.model(k), noise, x, r, item)
+                           : kNone;
+  };
+  double likeliest = kNone;
+  listed_.clear();
+  for (std::size_t i = 0; i < belief.size(); ++i) {
+    const auto k = pool.IndexOf(belief.model(i));
+    if (!k) continue;
+    listed_.push_back(*k);
+    weights[*k] = score(*k);
+    likeliest = std::max(likeliest, weights[*k]);
+  }
+  std::ranges::sort(listed_);
+  const double least = likeliest + std::log(kNegligible);
+  const ReachTest may_reach(pool.prior(), noise, x, least);
+  auto next_listed = listed_.begin();
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    if (next_listed != listed_.end() && *next_listed == k) {
+      ++next_listed;
+    } else if (may_reach(pool.model(k), chances_[k], r, item)) {
+      const double weight = score(k);
+      if (weight >= least) weights[k] = weight;
+    }
+  }
+}
+
 double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                             std::span<const double> prior_weights, const ChangeWindow& window,
                             std::span<const double> x, double r, Belief& belief, LearnMemo* memo,
-                            double offset) {
+                            const ItemOffset& item) {
   const std::size_t models = pool.size();
   CODBAND_DCHECK(prior_weights.size() == models + 1);
   chances_.resize(models + 1);
   log_weights_.resize(models + 1);
   fresh_.resize(std::min(capacity_, window.size() + 1));
   belief.Expand(pool, prior_weights, chances_);
-  LearnMemo::Fill(memo, std::span(log_weights_).first(models), [&] {
-    for (std::size_t k = 0; k < models; ++k) {
-      const double before =
-          (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
-      log_weights_[k] = before > 0 ? std::log(before) +
-                                         LogPredictive(pool.model(k).posterior, noise, x, r, offset)
-                                   : -std::numeric_limits<double>::infinity();
-    }
-  });
-  LearnMemo::Fill(memo, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r, offset); });
+  for (std::size_t k = 0; k < models; ++k) {
+    chances_[k] = (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
+  }
+  LearnMemo::Fill(memo, std::span(log_weights_).first(models),
+                  [&] { ScoreModels(pool, noise, belief, x, r, item); });
+  LearnMemo::Fill(memo, fresh_, [&] { ScoreFresh(pool.prior(), noise, window, x, r, item.taken); });
   const double log_start = std::log(hazard * prior_weights[models]);
   // The evidence before a start, relative to that before the newest observation.
   double before_start = 0;

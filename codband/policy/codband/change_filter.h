@@ -8,9 +8,24 @@
 #include "codband/policy/codband/change_window.h"
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/reward_noise.h"
+#include "codband/policy/item_effects.h"
 #include "codband/policy/learn_memo.h"
 
 namespace codband {
+
+// What was taken from a reward as the item's own, and what it would have been for a user on another
+// model: a group's favourites are no favourites of others.
+struct ItemOffset {
+  double taken = 0;
+  const ItemEffects* effects = nullptr;  // nullptr: the same on all models
+  ItemId item = kNoItem;
+
+  double On(ModelId model) const {
+    if (effects == nullptr) return taken;
+    const ItemEffects::Share share{model, 1};
+    return effects->Of(item, {&share, 1}).mean;
+  }
+};
 
 // Bayesian change points over the shared pool: the forward filter of a hidden Markov model whose
 // states are the models of the pool. Between two observations a user stays, or changes with the
@@ -27,25 +42,35 @@ namespace codband {
 // Adams & MacKay (2007) keep a posterior over run lengths; here the models hold the parameters, and
 // only a fresh one needs its run length.
 //
-// O(K d²) an observation and O(w² d) for a window of w. Owns scratch memory: no allocation once the
-// pool has stopped growing. Not thread-safe.
+// A model that the belief does not list and that has less than kNegligible of the weight of the
+// likeliest listed one has none: the belief would drop it anyway, and evidence is off by at most
+// K kNegligible of itself. Most such models are known by a bound on their density, and are not
+// scored: what is scored changes nothing but the time.
+//
+// O(K d) an observation, O(d²) for each model that may matter and O(w² d) for a window of w. Owns
+// scratch memory: no allocation once the pool has stopped growing. Not thread-safe.
 class ChangeFilter {
  public:
+  static constexpr double kNegligible = 1e-7;
+
   ChangeFilter(std::size_t dim, std::size_t window);
 
   // One more observation of a user, not yet in the window. `prior_weights` has a place for every
   // model and a last one for a fresh parameter; they add up to 1. Returns the log density of r
-  // given all that came before. With a memo, scores are recorded or replayed. `offset`: what was
-  // taken from r as the item's own.
+  // given all that came before. With a memo, scores are recorded or replayed. `item`: what was
+  // taken from r.
   double Update(const ModelPool& pool, const RewardNoise& noise, double hazard,
                 std::span<const double> prior_weights, const ChangeWindow& window,
                 std::span<const double> x, double r, Belief& belief, LearnMemo* memo = nullptr,
-                double offset = 0);
+                const ItemOffset& item = {});
 
   // After Update: ln p(the last j + 1 observations | a fresh parameter), the newest included.
   std::span<const double> fresh_log_densities() const { return fresh_; }
 
  private:
+  // ln of each model's weight, in log_weights_, from what was believed before, in chances_.
+  void ScoreModels(const ModelPool& pool, const RewardNoise& noise, const Belief& belief,
+                   std::span<const double> x, double r, const ItemOffset& item);
   void ScoreFresh(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
                   const ChangeWindow& window, std::span<const double> x, double r, double offset);
 
@@ -53,6 +78,7 @@ class ChangeFilter {
   std::size_t capacity_;
   std::vector<double> chances_;
   std::vector<double> log_weights_;
+  std::vector<std::size_t> listed_;
   // Of a fresh parameter: features, newest first, and the rows of the Cholesky factor of their Gram
   // matrix.
   std::vector<double> features_;
@@ -64,5 +90,8 @@ class ChangeFilter {
 // ln p(r | x, model): the posterior predictive density.
 double LogPredictive(const linalg::GaussianPosterior& model, const RewardNoise& noise,
                      std::span<const double> x, double r, double offset = 0);
+// The same where the item is what it is to users on the model.
+double LogPredictive(const PoolModel& model, const RewardNoise& noise, std::span<const double> x,
+                     double r, const ItemOffset& item);
 
 }  // namespace codband

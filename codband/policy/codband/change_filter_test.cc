@@ -259,6 +259,111 @@ TEST_F(ChangeFilterTest, ModelThatFitsNowOrAFreshParameterIsFoundWithinTheWindow
   EXPECT_GT(chances_after(std::vector<double>{1, -1, 3})[2], 0.99);
 }
 
+// Forty models that know their parameters, of which the belief lists one.
+class ManyModels : public ChangeFilterTest {
+ protected:
+  static constexpr std::size_t kMany = 40;
+
+  ManyModels() : ChangeFilterTest(0) {
+    prior_ = linalg::LinearPrior::Isotropic(kFilterDim, 1, 0.01);
+    pool_ = ModelPool(prior_);
+    RandomStream random({5, 5}, 5);
+    for (std::size_t k = 0; k < kMany; ++k) {
+      const ModelId id = pool_.Create();
+      pool_.AddPeriods(id, 1, linalg::SufficientStats(kFilterDim));
+      const std::vector<double> taste = linalg::RandomVector(random, kFilterDim);
+      for (int i = 0; i < 50; ++i) {
+        const std::vector<double> x = linalg::RandomVector(random, kFilterDim);
+        pool_.Observe(id, x, linalg::ToEigen(x).dot(linalg::ToEigen(taste)));
+      }
+    }
+    many_weights_.assign(kMany + 1, 1.0 / (kMany + 1));
+  }
+
+  struct Result {
+    std::vector<double> log_predictives = {};
+    std::vector<double> chances = {};
+  };
+  Result Filter(const ModelPool& pool, bool clicks, double hazard) const {
+    RewardNoise noise;
+    if (!clicks) noise.Watch(0.5);
+    ChangeFilter filter(kFilterDim, 8);
+    ChangeWindow window(false, 8);
+    Belief belief;
+    belief.Settle(pool.model(7).id);
+    Result result;
+    for (const auto& [x, r] : Data(9, 12, clicks)) {
+      const double log_predictive =
+          filter.Update(pool, noise, hazard, many_weights_, window, x, r, belief);
+      window.Push(x, r, log_predictive);
+      result.log_predictives.push_back(log_predictive);
+      result.chances.resize(kMany + 1);
+      belief.Expand(pool, many_weights_, result.chances);
+    }
+    return result;
+  }
+
+  std::vector<double> many_weights_;
+};
+
+TEST_F(ManyModels, BoundsChangeNothing) {
+  ModelPool bounded = pool_;
+  bounded.RefreshVarianceShares();
+  ASSERT_LT(bounded.model(0).posterior.variance_share(), 0.01);
+  for (const bool clicks : {false, true}) {
+    for (const double hazard : {1e-5, 1e-3, 0.1}) {
+      const Result without = Filter(pool_, clicks, hazard);
+      const Result with = Filter(bounded, clicks, hazard);
+      EXPECT_EQ(without.log_predictives, with.log_predictives);
+      EXPECT_EQ(without.chances, with.chances);
+    }
+  }
+}
+
+TEST_F(ManyModels, WhatIsNegligibleIsAsFarOffAsIsSaid) {
+  RewardNoise noise;
+  noise.Watch(0.5);
+  for (const auto& [x, r] : Data(9, 12, false)) {
+    ChangeFilter filter(kFilterDim, 8);
+    Belief belief;
+    belief.Settle(pool_.model(7).id);
+    const double found =
+        filter.Update(pool_, noise, 1e-3, many_weights_, ChangeWindow(false, 8), x, r, belief);
+    double all = 1e-3 * many_weights_[kMany] * std::exp(filter.fresh_log_densities()[0]);
+    for (std::size_t k = 0; k < kMany; ++k) {
+      const double before = k == 7 ? 1 - 1e-3 : 1e-3 * many_weights_[k];
+      all += before * std::exp(LogPredictive(pool_.model(k).posterior, noise, x, r));
+    }
+    EXPECT_NEAR(std::exp(found) / all, 1, kMany * ChangeFilter::kNegligible);
+  }
+}
+
+TEST_F(ChangeFilterTest, FavouriteOfOneGroupIsNotExpectedToBeOneOfAnother) {
+  // Model 0 has clicked an item far more often than its features say, model 1 never.
+  ItemEffects effects(true);
+  ItemHistory history;
+  ItemHistory other_history;
+  for (int i = 0; i < 64; ++i) effects.Observe(history, 5, pool_.model(0).id, 0.5, 1);
+  for (int i = 0; i < 64; ++i) effects.Observe(other_history, 5, pool_.model(1).id, -0.4, 0);
+  for (ItemId other = 6; other < 30; ++other) {
+    for (int i = 0; i < 8; ++i) {
+      effects.Observe(history, other, pool_.model(0).id, i % 2 == 0 ? 0.3 : -0.3, 0);
+    }
+  }
+  const ItemOffset item{.taken = 0.1, .effects = &effects, .item = 5};
+  ASSERT_GT(item.On(pool_.model(0).id), item.On(pool_.model(1).id) + 0.2);
+  EXPECT_EQ((ItemOffset{.taken = 0.1}).On(pool_.model(0).id), 0.1);
+  const std::vector<double> x = {0.1, 0, 0};
+  const RewardNoise noise;  // clicks
+  for (const std::size_t k : {0, 1}) {
+    const double chance = std::clamp(
+        x[0] * pool_.model(k).posterior.mean()[0] + item.On(pool_.model(k).id), 0.02, 0.98);
+    // Of the click 0.1 was taken.
+    EXPECT_NEAR(LogPredictive(pool_.model(k), noise, x, 0.9, item), std::log(chance), 1e-12) << k;
+    EXPECT_NEAR(LogPredictive(pool_.model(k), noise, x, -0.1, item), std::log(1 - chance), 1e-12);
+  }
+}
+
 TEST_F(ChangeFilterTest, PredictiveIsTheModelsOwn) {
   const linalg::Observation observation = Data(2, 1, true)[0];
   for (const bool clicks : {false, true}) {

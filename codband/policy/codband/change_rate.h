@@ -25,9 +25,10 @@ struct Trial {
   double evidence = 0;     // Σ ln p(r | new) - ln p(r | old)
   std::uint8_t left = 0;   // observations until the verdict; 0: no trial
   Verdicts verdicts = {};  // on all changes of the user
-  // Stored here to save space: observations until another outlier may be left
-  // out (bayes_detector.h).
+  // Stored here to save space (bayes_detector.h): observations until another outlier may be left
+  // out, and whether the place of the user's period in the pool is known.
   std::uint8_t outlier_pause = 0;
+  bool placed = false;
 
   void Start(ModelId from) {
     old_model = from;
@@ -41,7 +42,7 @@ struct Trial {
     out.U8(left);
     out.U8(verdicts.confirmed);
     out.U8(verdicts.refuted);
-    out.U8(outlier_pause);
+    out.U8(static_cast<std::uint8_t>(outlier_pause | (placed ? kPlaced : 0)));
   }
   void Load(ByteReader& in) {
     old_model = in.U64("old model of a change");
@@ -49,8 +50,13 @@ struct Trial {
     left = in.U8("rest of a trial");
     if (left > kLength) in.Fail("rest of a trial", "is too long");
     verdicts = {.confirmed = in.U8("confirmed changes"), .refuted = in.U8("refuted changes")};
-    outlier_pause = in.U8("pause after an outlier");
+    const std::uint8_t pause = in.U8("pause after an outlier");
+    outlier_pause = pause & static_cast<std::uint8_t>(~kPlaced);
+    placed = (pause & kPlaced) != 0;
   }
+
+ private:
+  static constexpr std::uint8_t kPlaced = 0x80;
 };
 
 // The hazard rate of changes, learned: the share of observations at which a change was found and

@@ -77,7 +77,10 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     ObserveItem(decision, user, user.past.ModelOf(decision.period), part);
     return as_before;
   }
-  const LearnStep step{decision.user, user, x, reward, part.effect, beyond, key, memo};
+  const bool has_item = item_effects_ && decision.item != kNoItem;
+  const ItemOffset item{
+      .taken = part.effect, .effects = has_item ? &items_ : nullptr, .item = decision.item};
+  const LearnStep step{decision.user, user, x, reward, item, beyond, key, memo};
   if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
   if (!user.has_period()) StartPeriod(user, decision, key);  // lines 8-15

@@ -10,6 +10,7 @@
 #include "codband/base/check.h"
 #include "codband/linalg/joint_likelihood.h"
 #include "codband/linalg/kernels.h"
+#include "codband/linalg/packed.h"
 #include "codband/policy/codband/codband.h"
 
 namespace codband {
@@ -23,20 +24,88 @@ class Joint final : public Likelihood {
 
   void AddLogDensities(const ModelPool& pool, const Period& period, std::size_t own,
                        std::span<double> weights) override {
-    models_.clear();
-    for (std::size_t k = 0; k < pool.size(); ++k) {
-      models_.push_back({.posterior = &pool.model(k).posterior, .contains_data = k == own});
+    const bool few = pool.size() <= ModelPool::kFewModels;
+    chosen_ = {own, pool.size()};
+    for (std::size_t k = 0; few && k < pool.size(); ++k) {
+      if (k != own) chosen_.push_back(k);
     }
-    models_.push_back({.posterior = &pool.prior(), .contains_data = false});
-    densities_.resize(weights.size());
-    joint_.LogDensities(period.data, models_, densities_);
-    linalg::Axpy(1, densities_, weights);
+    Score(pool, period, own, weights);
+    double least = -std::numeric_limits<double>::infinity();
+    for (const double weight : {weights[own], weights.back()}) {
+      if (std::isfinite(weight)) least = std::max(least, weight - kNegligible);
+    }
+    if (!few) {
+      FindReaching(pool, period, own, least, weights);
+      Score(pool, period, own, weights);
+    }
+    // Whether a bound rules it out or the density itself: the bound saves time and changes nothing.
+    for (std::size_t k = 0; k < pool.size(); ++k) {
+      if (k != own && weights[k] < least) weights[k] = -std::numeric_limits<double>::infinity();
+    }
   }
 
  private:
+  // e⁻⁵⁰ is less than the rounding of a sum of weights.
+  static constexpr double kNegligible = 50;
+
+  // Adds the log densities of the chosen models.
+  void Score(const ModelPool& pool, const Period& period, std::size_t own,
+             std::span<double> weights) {
+    models_.clear();
+    for (const std::size_t k : chosen_) {
+      models_.push_back({.posterior = k < pool.size() ? &pool.model(k).posterior : &pool.prior(),
+                         .contains_data = k == own});
+    }
+    densities_.resize(chosen_.size());
+    joint_.LogDensities(period.data, models_, densities_);
+    for (std::size_t i = 0; i < chosen_.size(); ++i) weights[chosen_[i]] += densities_[i];
+  }
+
+  // Chooses the other models whose weight may be `least`; those of the rest become -infinity. With
+  // the sum of squares E of the residuals of model k, whose covariances X Σ_k Xᵀ have no larger
+  // eigenvalue than their trace, which is at most t (GaussianPosterior::variance_share),
+  //   ln p(D | k) ≤ -(m/2) ln(2πσ²) - ½ E / (σ² + t).
+  void FindReaching(const ModelPool& pool, const Period& period, std::size_t own, double least,
+                    std::span<double> weights) {
+    const linalg::SufficientStats& data = period.data;
+    const linalg::GaussianPosterior& prior = pool.prior();
+    const double noise = prior.noise_variance();
+    const double constant =
+        -0.5 * static_cast<double>(data.m()) * std::log(2 * std::numbers::pi * noise);
+    double trace = 0;  // of X P⁻¹ Xᵀ
+    for (std::size_t i = 0; i < data.dim(); ++i) {
+      trace += data.S()[linalg::PackedColumn(data.dim(), i)] /
+               prior.prior_precision()[data.Place(i, prior.dim())];
+    }
+    mean_.resize(data.dim());
+    product_.resize(data.dim());
+    chosen_.clear();
+    for (std::size_t k = 0; k < pool.size(); ++k) {
+      if (k == own) continue;
+      const linalg::GaussianPosterior& model = pool.model(k).posterior;
+      for (std::size_t i = 0; i < data.dim(); ++i) {
+        mean_[i] = model.mean()[data.Place(i, model.dim())];
+      }
+      linalg::Multiply(data.S(), mean_, product_);
+      const double residuals =
+          data.q() - 2 * linalg::Dot(data.c(), mean_) + linalg::Dot(product_, mean_);
+      // A margin for what rounding takes from the squares.
+      const double sure = residuals - 1e-9 * data.q();
+      const double bound = constant - 0.5 * sure / (noise + model.variance_share() * trace);
+      if (weights[k] + bound < least) {
+        weights[k] = -std::numeric_limits<double>::infinity();
+      } else {
+        chosen_.push_back(k);
+      }
+    }
+  }
+
   linalg::JointLikelihood joint_;
+  std::vector<std::size_t> chosen_;
   std::vector<linalg::JointLikelihood::Model> models_;
   std::vector<double> densities_;
+  std::vector<double> mean_;
+  std::vector<double> product_;
 };
 
 class Product final : public Likelihood {

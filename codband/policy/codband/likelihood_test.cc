@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "codband/linalg/joint_likelihood.h"
 #include "codband/linalg/test_support.h"
 #include "codband/policy/codband/codband_options.h"
 
@@ -150,6 +151,48 @@ TEST_F(LikelihoodTest, OfASingleObservationBothAgree) {
       ->AddLogDensities(pool_, one, 1, product);
   MakeJointLikelihood(kLikelihoodDim, {})->AddLogDensities(pool_, one, 1, joint);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(product[k], joint[k], 1e-9) << k;
+}
+
+// Many models, of which most cannot be the user's.
+TEST_F(LikelihoodTest, BoundsOnDensitiesChangeNothingAndWhatIsLeftOutIsNegligible) {
+  RandomStream random({6, 6}, 6);
+  for (int k = 0; k < 40; ++k) {
+    const ModelId id = pool_.Create();
+    pool_.AddPeriods(id, 1, linalg::SufficientStats(kLikelihoodDim));
+    const std::vector<double> taste = linalg::RandomVector(random, kLikelihoodDim, 2);
+    for (int i = 0; i < 60; ++i) {
+      const std::vector<double> x = linalg::RandomVector(random, kLikelihoodDim);
+      pool_.Observe(id, x, linalg::ToEigen(x).dot(linalg::ToEigen(taste)));
+    }
+  }
+  const std::size_t own = pool_.IndexOf(period_.model).value();
+  const auto joint = MakeJointLikelihood(kLikelihoodDim, CoDBandOptions{});
+  const auto weights = [&](const ModelPool& pool) {
+    std::vector<double> out(pool.size() + 1, -1.0);
+    joint->AddLogDensities(pool, period_, own, out);
+    return out;
+  };
+  const std::vector<double> without = weights(pool_);
+  ModelPool bounded = pool_;
+  bounded.RefreshVarianceShares();
+  EXPECT_EQ(without, weights(bounded));
+
+  linalg::JointLikelihood exact(kLikelihoodDim);
+  const double least = std::max(without[own], without.back()) - 50;
+  std::size_t left_out = 0;
+  for (std::size_t k = 0; k < pool_.size(); ++k) {
+    const linalg::JointLikelihood::Model model{.posterior = &pool_.model(k).posterior,
+                                               .contains_data = k == own};
+    double density = 0;
+    exact.LogDensities(period_.data, {&model, 1}, {&density, 1});
+    if (std::isinf(without[k])) {
+      EXPECT_LT(density - 1, least);
+      ++left_out;
+    } else {
+      EXPECT_DOUBLE_EQ(without[k], density - 1);
+    }
+  }
+  EXPECT_GT(left_out, 10U);
 }
 
 }  // namespace

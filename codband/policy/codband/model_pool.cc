@@ -28,6 +28,13 @@ void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   for (PoolModel& model : models_) model.posterior.SetPrior(prior);
 }
 
+void ModelPool::RefreshVarianceShares() {
+  if (models_.size() <= kFewModels) return;
+  for (PoolModel& model : models_) {
+    if (model.posterior.VarianceShareIsOld()) model.posterior.RefreshVarianceShare();
+  }
+}
+
 void ModelPool::Grow(const linalg::LinearPrior& prior, bool intercept) {
   prior_.Grow(prior, intercept);
   for (PoolModel& model : models_) model.posterior.Grow(prior, intercept);

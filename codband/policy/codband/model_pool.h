@@ -53,6 +53,12 @@ class ModelPool {
   // intercept, were 0 so far. Exact (GaussianPosterior::Grow). O(K d²).
   void Grow(const linalg::LinearPrior& prior, bool intercept);
 
+  // Brings the bounds on the variances of all models (GaussianPosterior::variance_share) up to
+  // date. Does nothing up to kFewModels: bounds cost more than they save there. Amortised O(K),
+  // beside a small share of what the changes of the models cost.
+  void RefreshVarianceShares();
+  static constexpr std::size_t kFewModels = 16;
+
   // A model for a first period, which the caller adds at once. Returns its id.
   ModelId Create();
 
