@@ -159,6 +159,10 @@ def tidy(item: Item, out: dict[str, Any]) -> None:
     out["year"] = (item.year - 1990) / 30
 
 
+def scaled(item: Item, out: dict[str, Any]) -> None:
+    out["price"] = item.price / 100
+
+
 def cents(item: Item, out: dict[str, Any]) -> None:
     tidy(item, out)
     out["price"] = item.price * 1000
@@ -195,6 +199,7 @@ def policy(name: str) -> list[str]:
 VARIANTS = {
     "named": Variant("as a newcomer writes them"),
     "dense": Variant("the same as a hand-made array", features=dense),
+    "scaled": Variant("named, the price brought to 0 … 1", features=with_columns(scaled)),
     "fixed": Variant(
         "that array, features.dimension = 38", features=dense, settings=["features.dimension=38"]
     ),
