@@ -11,6 +11,8 @@ namespace {
 // What follows are groups. No number of an older state is like this.
 constexpr std::uint64_t kGroupsFollow = 0xffff'96a0'ffff'96a0;
 
+constexpr double kWeight = 0.5;  // a
+
 }  // namespace
 
 void ColumnGroups::Set(std::span<const std::uint32_t> groups) {
@@ -27,6 +29,21 @@ void ColumnGroups::Add(std::size_t model, std::size_t feature, double determined
   Sums& sums = sums_[model * factors_.size() + groups_[feature]];
   sums.determined += determined;
   sums.distance += distance;
+}
+
+// From the sums of the first groups.
+void ColumnGroups::TakeFactors(double common) {
+  Sums all;
+  for (std::size_t g = 0; g < factors_.size(); ++g) {
+    if (!sums_.empty()) all.Add(sums_[g]);
+  }
+  const double usual = all.distance / all.determined;
+  for (std::size_t g = 0; g < factors_.size(); ++g) {
+    const bool told = usual > 0 && sums_[g].determined != all.determined;
+    factors_[g] =
+        told ? (sums_[g].determined + kWeight) / (sums_[g].distance / usual + kWeight) : 1;
+  }
+  common_ = common;
 }
 
 void ColumnGroups::Undo() {

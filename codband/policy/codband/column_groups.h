@@ -11,10 +11,11 @@ namespace codband {
 
 // Features that belong together (the words of one name, the crossings of two names) have a prior
 // precision of their own, so that a name that says nothing does not blur one that says much. Group
-// g has λ_g where all features together have λ, by the same fixed point (prior_learner.h),
-//   λ_g = (γ_g + a) / (|μ - m|²_g + a/λ),
-// with a weak prior worth a = 2 directions at λ: a group of which nothing is known is like all.
-// Without groups there is nothing to learn, and all factors are 1. Not thread-safe for writing.
+// g has λ_g where all features together have λ; by the same fixed point (prior_learner.h),
+//   λ_g/λ = (γ_g + a) / (|μ - m|²_g/v + a),     v = Σ|μ - m|² / Σγ,
+// sums over all groups, with a weak prior worth a directions: a group of which nothing is known,
+// and one that is alone, is like all. Without groups there is nothing to learn, and all factors
+// are 1. Not thread-safe for writing.
 class ColumnGroups {
  public:
   // The group of each of the first features; the others have none. Groups are numbered from 0 and
@@ -38,15 +39,13 @@ class ColumnGroups {
     before_.assign(factors_.begin(), factors_.end());
     common_before_ = common_;
     if (empty()) return;
-    for (std::size_t g = 0; g < factors_.size(); ++g) {
-      Sums all;
-      for (std::size_t k = g, model = 0; k < sums_.size(); k += factors_.size(), ++model) {
-        all.determined += sums_[k].determined;
-        all.distance += shrink(model) * sums_[k].distance;
-      }
-      factors_[g] = (all.determined + kWeight) / (all.distance * common + kWeight);
+    Sums* const all = sums_.data();  // those of the first model
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const std::size_t model = i / factors_.size();
+      sums_[i].distance *= shrink(model);
+      if (model > 0) all[i % factors_.size()].Add(sums_[i]);
     }
-    common_ = common;
+    TakeFactors(common);
   }
   // As before the last Learn.
   void Undo();
@@ -59,11 +58,16 @@ class ColumnGroups {
   void Load(ByteReader& in);
 
  private:
-  static constexpr double kWeight = 2;
   struct Sums {
     double determined = 0;
     double distance = 0;
+
+    void Add(const Sums& other) {
+      determined += other.determined;
+      distance += other.distance;
+    }
   };
+  void TakeFactors(double common);
 
   std::vector<std::uint32_t> groups_;  // by feature
   std::vector<double> factors_;        // by group

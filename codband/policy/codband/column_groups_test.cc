@@ -36,13 +36,13 @@ ModelPool Pool(const linalg::LinearPrior& prior, double first, double second) {
   return pool;
 }
 
-linalg::LinearPrior Learned(double first, double second, bool grouped, bool clicks = false) {
+linalg::LinearPrior Learned(double first, double second, bool grouped) {
   linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(9, 1, 1);
   ModelPool pool = Pool(prior, first, second);
   PriorLearner learner(9, true, true, 0, 0);
   if (grouped) learner.groups().Set(kGroups);
   for (int i = 0; i < 60; ++i) {
-    learner.Relearn(pool, clicks, prior);
+    learner.Relearn(pool, false, prior);
     pool.SetPrior(prior);
   }
   return prior;
@@ -69,27 +69,38 @@ TEST(ColumnGroupsTest, GroupsThatAreAlikeStayAlike) {
   EXPECT_NEAR(grouped.precision[4] / common.precision[0], 1, 0.15);
 }
 
-TEST(ColumnGroupsTest, AGroupOfWhichNothingIsKnownIsLikeAll) {
+double Whole(std::size_t) { return 1; }
+
+TEST(ColumnGroupsTest, AGroupOfWhichNothingIsKnownOrThatIsAloneIsLikeAll) {
   ColumnGroups groups;
   EXPECT_EQ(groups.Factor(3), 1);
-  const std::array<std::uint32_t, 3> two = {0, 1, 0};
-  groups.Set(two);
-  groups.Start(1);
-  groups.Add(0, 0, 0.9, 0.2);
-  groups.Learn(10, [](std::size_t) { return 1.0; });
-  EXPECT_EQ(groups.common(), 10);
-  EXPECT_EQ(groups.Factor(0), (0.9 + 2) / (10 * 0.2 + 2));
-  EXPECT_EQ(groups.Factor(0), groups.Factor(2));
-  EXPECT_EQ(groups.Factor(1), 1);
-  EXPECT_EQ(groups.Factor(3), 1);  // has none
   const std::array<std::uint32_t, 4> three = {0, 1, 0, 2};
   groups.Set(three);
-  EXPECT_LT(groups.Factor(0), 1);
+  groups.Start(2);
+  groups.Add(0, 0, 0.9, 0.2);
+  groups.Learn(10, Whole);
+  EXPECT_EQ(groups.common(), 10);
+  for (std::size_t j = 0; j < 5; ++j) EXPECT_EQ(groups.Factor(j), 1);  // the last one has none
+  groups.Start(2);
+  groups.Add(0, 0, 0.5, 0.2);
+  groups.Add(1, 2, 0.5, 0.1);
+  groups.Add(1, 1, 1, 0.9);
+  groups.Learn(10, [](std::size_t k) { return k == 0 ? 1 : 2.0; });
+  // Distances of the second model count twice: 0.4 and 1.8 of a direction, 1.1 on average.
+  EXPECT_NEAR(groups.Factor(0), 1.5 / (0.4 / 1.1 + 0.5), 1e-12);
+  EXPECT_EQ(groups.Factor(2), groups.Factor(0));
+  EXPECT_NEAR(groups.Factor(1), 1.5 / (1.8 / 1.1 + 0.5), 1e-12);
   EXPECT_EQ(groups.Factor(3), 1);
-  groups.Learn(7, [](std::size_t) { return 1.0; });
+  const double factor = groups.Factor(0);
+  groups.Start(1);
+  groups.Learn(7, Whole);
+  EXPECT_EQ(groups.Factor(0), 1);
   groups.Undo();
   EXPECT_EQ(groups.common(), 10);
-  EXPECT_EQ(groups.Factor(0), (0.9 + 2) / (10 * 0.2 + 2));
+  EXPECT_EQ(groups.Factor(0), factor);
+  const std::array<std::uint32_t, 5> more = {0, 1, 0, 2, 0};
+  groups.Set(more);
+  EXPECT_EQ(groups.Factor(4), factor);
   groups.Forget();
   EXPECT_EQ(groups.Factor(0), 1);
   EXPECT_EQ(groups.common(), 0);
@@ -100,7 +111,8 @@ TEST(ColumnGroupsTest, WhatWasSavedComesBack) {
   groups.Set(kGroups);
   groups.Start(1);
   groups.Add(0, 0, 1, 1);
-  groups.Learn(3, [](std::size_t) { return 0.5; });
+  groups.Add(0, 7, 1, 3);
+  groups.Learn(3, Whole);
   ByteWriter out;
   groups.Save(out);
   ColumnGroups same;
@@ -118,6 +130,7 @@ TEST(ColumnGroupsTest, WhatWasSavedComesBack) {
   ByteReader once_more(out.bytes());
   more.Load(once_more);
   EXPECT_EQ(more.Factor(8), groups.Factor(0));
+  EXPECT_NE(more.Factor(8), 1);
   // Bytes from before there were groups are left alone.
   ByteWriter older;
   older.U64(7);

@@ -130,9 +130,8 @@ void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPri
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
                                   (clicks ? kLeastClickNoise : kLeastNoise) * scale);
-  const double lambda =
-      (evidence.determined[0] + kPriorWeight) /
-      (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size);
+  const double lambda = (evidence.determined[0] + kPriorWeight) /
+                        (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size);
   groups_.Learn(lambda, [&](std::size_t k) { return models_[k].weight; });
   SetPrecision(lambda, prior);
   if (intercept_) {
