@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "codband/base/clock.h"
+#include "codband/engine/tell_groups.h"
 
 namespace codband::engine {
 namespace {
@@ -175,6 +176,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
   learned.sequence = sequence;
   if (record.kind == LogRecord::Kind::kColumns) {
     learned.columns.Append(record.first_column, record.additions);
+    TellGroups(learned.columns.space(), *learned.policy);
     GrowTo(*learned.policy, learned.columns.space().size());
     return {};
   }

@@ -11,6 +11,7 @@
 
 #include "codband/base/clock.h"
 #include "codband/engine/learner.h"
+#include "codband/engine/tell_groups.h"
 #include "codband/policy/registry.h"
 
 namespace codband::engine {
@@ -59,6 +60,7 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
   const Status fits = CheckSpecChange(checkpoint->spec, learned.policy->spec(), {.dim = dim});
   if (!fits.ok() && checkpoint->columns_alone) {
     // Any policy may start: there are columns, and nothing was learned.
+    TellGroups(learned.columns.space(), *learned.policy);
     if (learned.columns.space().size() > dim) {
       learned.policy->Grow(learned.columns.space().size());
     }
@@ -71,6 +73,7 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
   if (!in.ok()) {
     return Status::Corruption("the checkpoint cannot be read: " + in.status().message());
   }
+  TellGroups(learned.columns.space(), *learned.policy);  // older checkpoints do not know them
   learned.recent.assign(checkpoint->recent.begin(), checkpoint->recent.end());
   learned.users = checkpoint->users;
   learned.changes = checkpoint->changes;

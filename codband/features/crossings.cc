@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "codband/features/feature_groups.h"
+
 namespace codband::features {
 namespace {
 
@@ -11,11 +13,6 @@ std::string_view Trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-// "genre" of "genre=jazz", "embedding" of "embedding[3]".
-std::string_view BaseOf(std::string_view name) {
-  return name.substr(0, std::min(name.size(), name.find_first_of("=[")));
 }
 
 bool Matches(std::string_view pattern, std::string_view name) {

@@ -18,6 +18,7 @@
 #include "codband/policy/codband/restore_point.h"
 #include "codband/policy/codband/thompson_integral.h"
 #include "codband/policy/codband/user_record.h"
+#include "codband/policy/grouped_features.h"
 #include "codband/policy/item_effects.h"
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_user_table.h"
@@ -27,7 +28,7 @@ namespace codband {
 
 // The policy of codband.h. Choosing and learning are in codband.cc, ranking in codband_rank.cc,
 // what is saved, loaded, forgotten and described in codband_state.cc.
-class CoDBand final : public Policy, public PagedUsers {
+class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
  public:
   CoDBand(std::size_t dim, const CoDBandOptions& options);
 
@@ -40,6 +41,8 @@ class CoDBand final : public Policy, public PagedUsers {
   std::optional<ItemDescription> DescribeItem(ItemId item) const override {
     return items_.Describe(item);
   }
+
+  void SetGroups(std::span<const std::uint32_t> groups) override { hyper_.SetGroups(groups); }
 
   PagedUsers* paged_users() override { return this; }
   void SetArchive(const UserArchive* archive) override { users_.SetArchive(archive); }

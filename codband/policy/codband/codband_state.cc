@@ -74,6 +74,7 @@ bool CoDBand::Forget(UserId id) {
 
 void CoDBand::SetRestorePoint(UserId user) {
   ByteWriter state;
+  hyper_.SaveGroups(state);
   assignment_.SaveConcentration(state);
   hyper_.Save(state);
   hyper_.SaveLimits(state);
@@ -83,6 +84,7 @@ void CoDBand::SetRestorePoint(UserId user) {
 
 bool CoDBand::Restore(const RestorePoint::Point& before) {
   ByteReader in(before.state);
+  hyper_.LoadGroups(in);
   assignment_.LoadConcentration(in);
   hyper_.Load(in, before.dim);
   hyper_.LoadLimits(in);
@@ -165,6 +167,7 @@ void CoDBand::SaveRest(ByteWriter& out) const {
   out.U32(static_cast<std::uint32_t>(dim_before_columns_));
   hyper_.SaveScales(out);
   items_.Save(out);
+  hyper_.SaveGroups(out);
 }
 
 void CoDBand::LoadRest(ByteReader& in) {
@@ -177,7 +180,9 @@ void CoDBand::LoadRest(ByteReader& in) {
   if (in.remaining() == 0) return;
   dim_before_columns_ = in.U32("features of old records");
   hyper_.LoadScales(in);
-  if (in.ok() && in.remaining() > 0) items_.Load(in);  // not in all states of format 5
+  // Not in all states of format 5.
+  if (in.ok() && in.remaining() > 0) items_.Load(in);
+  hyper_.LoadGroups(in);
 }
 
 void CoDBand::SavePool(ByteWriter& out) const {

@@ -51,6 +51,7 @@ std::uint64_t HyperParameters::Seen(const UserRecord& user) {
 }
 
 double HyperParameters::Precision(const linalg::LinearPrior& prior) const {
+  if (learner_.groups().common() > 0) return learner_.groups().common();
   return prior.precision.front() * (scales_.weights().empty() ? 1 : scales_.weights().front());
 }
 
@@ -60,7 +61,8 @@ bool HyperParameters::ObserveColumns(ModelPool& pool, const UserRecord& user,
   if (!scales_.Observe(features, ObservationLimits::Counts(Seen(user)))) return false;
   learner_.Weigh(scales_.weights());
   for (std::size_t j = 0; j < features_; ++j) {
-    prior_.precision[j] = scales_.weights().empty() ? lambda : lambda / scales_.weights()[j];
+    prior_.precision[j] = learner_.groups().Factor(j) * lambda;
+    if (!scales_.weights().empty()) prior_.precision[j] /= scales_.weights()[j];
   }
   pool.SetPrior(prior_);
   return true;
@@ -125,9 +127,11 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
   }
 }
 
-// The new ones are like all features of weight 1.
+// The new ones are like all features of weight 1 and of their group.
 void HyperParameters::GrowPrior(linalg::LinearPrior& prior, std::size_t dim) const {
+  const std::size_t before = prior.dim() - (intercept_ ? 1 : 0);
   prior.Grow(dim + (intercept_ ? 1 : 0), intercept_, Precision(prior));
+  for (std::size_t j = before; j < dim; ++j) prior.precision[j] *= learner_.groups().Factor(j);
 }
 
 void HyperParameters::Grow(std::size_t dim) {

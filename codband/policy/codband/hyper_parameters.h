@@ -55,6 +55,12 @@ class HyperParameters {
   // The user has left the pool. If it is empty, everything starts over.
   void Forget(ModelPool& pool, const UserRecord& user);
 
+  // GroupedFeatures::SetGroups.
+  void SetGroups(std::span<const std::uint32_t> groups) { learner_.groups().Set(groups); }
+  // What states from before there were groups lack.
+  void SaveGroups(ByteWriter& out) const { learner_.groups().Save(out); }
+  void LoadGroups(ByteReader& in) { learner_.groups().Load(in); }
+
   // Arms have `dim` features from now on; the new ones are like the others, and were 0 so far.
   void Grow(std::size_t dim);
 

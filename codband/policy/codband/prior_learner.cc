@@ -71,6 +71,7 @@ void PriorLearner::Forget(const ModelPool& pool, std::uint64_t observations) {
   if (pool.size() == 0) {
     count_ = 0;
     next_ = 1;
+    groups_.Forget();
     return;
   }
   const std::uint64_t left = std::min(count_ - 1, observations);
@@ -99,7 +100,7 @@ void PriorLearner::Start(std::span<const double> x, double r, linalg::LinearPrio
 // Of all features but the intercept.
 void PriorLearner::SetPrecision(double lambda, linalg::LinearPrior& prior) const {
   for (std::size_t j = 0; j < dim_ - (intercept_ ? 1 : 0); ++j) {
-    prior.precision[j] = lambda / WeightOf(j);
+    prior.precision[j] = groups_.Factor(j) * lambda / WeightOf(j);
   }
 }
 
@@ -108,7 +109,9 @@ void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior
   CODBAND_DCHECK(prior.dim() == dim_);
   before_ = prior;
   Iterate(pool, clicks, prior);
-  if (!prior.IsValid()) prior = before_;
+  if (prior.IsValid()) return;
+  prior = before_;
+  groups_.Undo();
 }
 
 void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
@@ -127,9 +130,10 @@ void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPri
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
                                   (clicks ? kLeastClickNoise : kLeastNoise) * scale);
-  SetPrecision((evidence.determined[0] + kPriorWeight) /
-                   (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size),
-               prior);
+  const double lambda = (evidence.determined[0] + kPriorWeight) /
+                        (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size);
+  groups_.Learn(lambda, [&](std::size_t k) { return models_[k].weight; });
+  SetPrecision(lambda, prior);
   if (intercept_) {
     prior.precision.back() = (evidence.determined[1] + kPriorWeight) /
                              (evidence.distance[1] + kPriorWeight * kInterceptShare * scale);
@@ -143,35 +147,39 @@ ModelEvidence PriorLearner::Accumulate(const ModelPool& pool, const linalg::Line
   std::ranges::fill(information_, 0.0);
   std::ranges::fill(weighted_, 0.0);
   models_.assign(pool.size(), {});
+  groups_.Start(pool.size());
   for (std::size_t k = 0; k < pool.size(); ++k) {
     pool.model(k).posterior.factor().Invert(covariance_);
-    AddEvidence(pool.model(k), prior, all, models_[k]);
+    AddEvidence(pool, k, prior, all);
     AddToMean(pool.model(k).posterior.stats(), prior, 1);
   }
   return all;
 }
 
-void PriorLearner::AddEvidence(const PoolModel& pool_model, const linalg::LinearPrior& prior,
-                               ModelEvidence& all, ModelEvidence& alone) {
+void PriorLearner::AddEvidence(const ModelPool& pool, std::size_t k,
+                               const linalg::LinearPrior& prior, ModelEvidence& all) {
   const std::size_t features = dim_ - (intercept_ ? 1 : 0);
-  const linalg::GaussianPosterior& model = pool_model.posterior;
+  const linalg::GaussianPosterior& model = pool.model(k).posterior;
   const linalg::SufficientStats& stats = model.stats();
   const double residuals = std::max(0.0, stats.q() - 2 * linalg::Dot(stats.c(), model.mean()) +
                                              Quadratic(stats.S(), model.mean()));
-  for (ModelEvidence* out : {&all, &alone}) {
+  for (ModelEvidence* out : {&all, &models_[k]}) {
     out->observations += static_cast<double>(stats.m());
     if (intercept_) out->reward_sum += stats.c().back();
     out->reward_squares += stats.q();
     out->residuals += residuals;
-    out->periods += static_cast<double>(pool_model.periods);
+    out->periods += static_cast<double>(pool.model(k).periods);
     for (std::size_t j = 0; j < dim_; ++j) {
       const std::size_t part = j < features ? 0 : 1;
       const std::size_t column = linalg::PackedColumn(dim_, j);
       const double deviation = model.mean()[j] - prior.mean[j];
       const double weight = part == 0 ? WeightOf(j) : 1;
       if (part == 0) out->feature_squares += weight * stats.S()[column];
-      out->determined[part] += std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
-      out->distance[part] += deviation * deviation / weight;
+      const double determined = std::max(0.0, 1 - prior.precision[j] * covariance_[column]);
+      const double distance = deviation * deviation / weight;
+      out->determined[part] += determined;
+      out->distance[part] += distance;
+      if (out != &all) groups_.Add(k, j, determined, distance);
     }
   }
 }
@@ -207,14 +215,18 @@ ModelEvidence PriorLearner::Reweigh(const ModelPool& pool, const linalg::LinearP
 
 // The common mean, itself shrunk to 0 as if by one more model there; its intercept hardly at all.
 void PriorLearner::LearnMean(linalg::LinearPrior& prior) {
-  const double intercept_precision = prior.precision.back();
-  if (intercept_) prior.precision.back() *= kIntercept;
-  if (factor_.Factorize(prior.precision, 1, information_)) {
+  shrinkage_ = prior.precision;
+  if (groups_.common() > 0) {
+    for (std::size_t j = 0; j < dim_ - (intercept_ ? 1 : 0); ++j) {
+      shrinkage_[j] = groups_.common() / WeightOf(j);
+    }
+  }
+  if (intercept_) shrinkage_.back() *= kIntercept;
+  if (factor_.Factorize(shrinkage_, 1, information_)) {
     std::ranges::copy(weighted_, prior.mean.begin());
     factor_.SolveLower(prior.mean);
     factor_.SolveTransposed(prior.mean);
   }
-  if (intercept_) prior.precision.back() = intercept_precision;
 }
 
 void PriorLearner::Grow(std::size_t dim) {

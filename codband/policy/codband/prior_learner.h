@@ -7,6 +7,7 @@
 #include "codband/base/bytes.h"
 #include "codband/linalg/cholesky.h"
 #include "codband/linalg/linear_prior.h"
+#include "codband/policy/codband/column_groups.h"
 #include "codband/policy/codband/model_evidence.h"
 #include "codband/policy/codband/model_pool.h"
 
@@ -21,6 +22,8 @@ namespace codband {
 // tr(PΣ_k), how many directions of model k its data determine,
 //   σ² = Σ_k |residuals|² / (n - Σ_k γ_k),      λ = Σ_k γ_k / Σ_k |μ_k - m|²,
 //   m  = (P + Σ_k I_k)⁻¹ Σ_k PΣ_k c_k/σ²,       I_k = P - PΣ_kP  (the exact maximum given P and σ).
+// Groups of features have a λ of their own (column_groups.h). The mean is shrunk by the λ of all: a
+// name that everybody agrees on need not be one that is worth nothing.
 // Each has a weak prior worth four observations, taken from the rewards' own variance and the
 // features' own size, so that no unit has to be given: a quarter of the variance is noise.
 //
@@ -50,6 +53,10 @@ class PriorLearner {
   // divided by the root of their weights (column_scales.h). Empty: all are 1.
   void Weigh(std::span<const double> weights) { weights_.assign(weights.begin(), weights.end()); }
 
+  // λ_g of a feature is groups().Factor(j) times the common λ.
+  const ColumnGroups& groups() const { return groups_; }
+  ColumnGroups& groups() { return groups_; }
+
   // Models have `dim` features from now on.
   void Grow(std::size_t dim);
 
@@ -63,8 +70,8 @@ class PriorLearner {
 
   // The sums over all models; `models_` has each alone.
   ModelEvidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);
-  void AddEvidence(const PoolModel& model, const linalg::LinearPrior& prior, ModelEvidence& all,
-                   ModelEvidence& alone);
+  void AddEvidence(const ModelPool& pool, std::size_t k, const linalg::LinearPrior& prior,
+                   ModelEvidence& all);
   void AddToMean(const linalg::SufficientStats& stats, const linalg::LinearPrior& prior,
                  double weight);
   // The same sums once more, of `models_` as they are now.
@@ -77,6 +84,7 @@ class PriorLearner {
   std::size_t dim_;
   linalg::LinearPrior before_;  // scratch
   std::vector<double> weights_;
+  ColumnGroups groups_;
   bool intercept_;
   bool bounded_;
   double start_precision_;
@@ -90,6 +98,7 @@ class PriorLearner {
   std::vector<double> information_;
   linalg::CholeskyFactor factor_;
   std::vector<double> weighted_;
+  std::vector<double> shrinkage_;
 };
 
 }  // namespace codband
