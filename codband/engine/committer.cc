@@ -248,6 +248,11 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
   }
   const auto known = decisions_.Find(command.event_id, group);
   if (known.status().code() == StatusCode::kNotFound) {
+    if (const Status fresh =
+            command.past ? decisions_.CheckNotImported(command.event_id) : Status();
+        !fresh.ok()) {
+      return Refuse(command.done, fresh, group);
+    }
     AddColumns(command, group);
     group.after.push_back(std::move(command.done));
     return decisions_.AddNamed(command.event_id, command.user, std::move(command.pending),
@@ -341,7 +346,9 @@ void Committer::Process(RewardCommand& command, CommitGroup& group) {
     }
     return answer(RewardOutcome::kDuplicate, counters_.duplicate);
   }
-  if (pending.state == PendingDecision::State::kExpired || pending.deadline_ms < group.now_ms) {
+  const bool past = pending.state == PendingDecision::State::kPast;
+  if (pending.state == PendingDecision::State::kExpired ||
+      (pending.deadline_ms < group.now_ms && !past)) {
     return answer(RewardOutcome::kLate, counters_.late);
   }
   // A reward for a deferred decision says that it was shown.

@@ -48,6 +48,7 @@ class Committer {
     std::int64_t made_ms = 0;
     std::int64_t deadline_ms = 0;
     std::uint64_t fingerprint = 0;
+    bool past = false;
     std::string action = {};
     std::string pending;  // a PendingDecision, encoded
     // What it has that had no column when it was made; its features are then completed.

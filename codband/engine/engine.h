@@ -87,6 +87,10 @@ struct RankRequest {
   std::size_t top_k = 0;  // how many to return; 0: all candidates, or 100 of the catalogue
   bool defer_activation = false;
   bool explain = false;
+  // It happened before: without a reward it teaches nothing, its reward is never late, and once it
+  // has one its id is remembered for good: a request of the past with the same id is refused
+  // (kConflict).
+  bool past = false;
   // Where every name has a column: what the ranking depends on beside the items.
   std::vector<features::NamedFeature> context_features = {};
   std::vector<features::NamedFeature> user_features = {};

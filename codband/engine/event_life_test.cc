@@ -93,6 +93,40 @@ TEST_F(EventLifeTest, AnotherRequestNeverTakesTheEventOver) {
   EXPECT_EQ(RankCode({.event_id = made_up, .user = "ann"}), StatusCode::kConflict);
 }
 
+TEST_F(EventLifeTest, AnEventOfThePastIsLearnedOnceForGood) {
+  const RankRequest past{
+      .event_id = "past", .user = "ann", .candidates = {{.id = "a"}}, .past = true};
+  ASSERT_TRUE(box_.Rank(past).ok());
+  ASSERT_TRUE(box_.Rank(past).ok());  // sent twice
+  ASSERT_EQ(Outcome("past"), RewardOutcome::kAccepted);
+  ASSERT_EQ(Outcome("past"), RewardOutcome::kDuplicate);
+  EndWaits();
+  EndWaits();
+  ASSERT_EQ(Outcome("past"), RewardOutcome::kUnknown);  // nothing is left of the decision
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_EQ(box_.Rank(past).status().message(), "eventId: 'past' was imported before");
+    EXPECT_EQ(RankCode(past), StatusCode::kConflict);
+    box_.Open();
+  }
+  ASSERT_TRUE(box_.Forget("ann").ok());
+  EXPECT_EQ(RankCode(past), StatusCode::kConflict);  // nor does it bring a forgotten user back
+  // An event of the present may have the same id.
+  EXPECT_TRUE(box_.Rank({.event_id = "past", .user = "bob"}).ok());
+}
+
+TEST_F(EventLifeTest, AnEventOfThePastWithoutItsRewardTeachesNothingAndMayComeAgain) {
+  const RankRequest past{
+      .event_id = "past", .user = "ann", .candidates = {{.id = "a"}}, .past = true};
+  ASSERT_TRUE(box_.Rank(past).ok());
+  box_.Open();  // the import was interrupted
+  EndWaits();
+  EXPECT_EQ(box_->GetUser("ann").status().code(), StatusCode::kNotFound);  // no default reward
+  EXPECT_EQ(box_->Stats().pending, 0U);
+  ASSERT_TRUE(box_.Rank(past).ok());
+  EXPECT_EQ(Outcome("past"), RewardOutcome::kAccepted);
+  EXPECT_EQ(box_->GetUser("ann").value().observations, 1U);
+}
+
 TEST_F(EventLifeTest, AnEventWithItsOutcomeIsNotRankedAgain) {
   ASSERT_TRUE(box_.Rank({.event_id = "rewarded", .user = "ann"}).ok());
   ASSERT_EQ(Outcome("rewarded"), RewardOutcome::kAccepted);

@@ -115,6 +115,14 @@ Status PendingDecisions::CheckRepeat(const std::string& event_id, const PendingD
   return conflict("is the event of another request: its user, context, actions or options differ");
 }
 
+Status PendingDecisions::CheckNotImported(const std::string& event_id) const {
+  std::string nothing;
+  const Status found = store_.Get(store::Table::kImported, ImportedKey(event_id), nothing);
+  if (found.code() == StatusCode::kNotFound) return {};
+  if (!found.ok()) return found;
+  return {StatusCode::kConflict, fmt::format("eventId: '{}' was imported before", event_id)};
+}
+
 void PendingDecisions::Put(const std::string& event_id, std::string bytes,
                            CommitGroup& group) const {
   group.pending.decisions[event_id] = bytes;
@@ -161,6 +169,9 @@ void PendingDecisions::MarkRewarded(const std::string& event_id, const PendingDe
   const PendingDecision rewarded{.state = PendingDecision::State::kRewarded,
                                  .deadline_ms = pending.deadline_ms};
   Put(event_id, rewarded.Encode(), group);
+  if (pending.state == PendingDecision::State::kPast) {
+    group.batch.Put(store::Table::kImported, ImportedKey(event_id), {});
+  }
   group.pending.waiting_changes.emplace_back(HashUser(pending.user), -1);
 }
 
@@ -261,7 +272,9 @@ Status PendingDecisions::EndWait(const std::string& event_id, std::int64_t time_
   if (pending.waits()) {
     group.pending.waiting_changes.emplace_back(HashUser(pending.user), -1);
   }
-  if (!pending.waits() || IsForgotten(pending, group)) {
+  // An import that was interrupted: if it goes on, it brings the event again.
+  const bool past = pending.state == PendingDecision::State::kPast;
+  if (!pending.waits() || past || IsForgotten(pending, group)) {
     Delete(event_id, group);
     return {};
   }

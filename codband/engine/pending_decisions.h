@@ -23,7 +23,8 @@ Status NoSuchEvent(const std::string& event_id);  // kNotFound
 //
 // Decisions with an outcome are remembered for a while, without their user and features, so that a
 // second or late reward is told from an unknown one: a rewarded decision until its wait would have
-// ended, an expired one for one more wait. All times are those of the wait clock.
+// ended, an expired one for one more wait. That an event of the past was learned is remembered for
+// good, as a hash of its id (kImported). All times are those of the wait clock.
 //
 // Changes go into a CommitGroup. Within that group they are visible at once, and Committed() takes
 // them over when the group is durable. Not thread-safe: used only on the committer's thread.
@@ -51,6 +52,10 @@ class PendingDecisions {
   // Whether its user was forgotten after it was made. Never true once it has an outcome: what is
   // then left of it names no user.
   bool IsForgotten(const PendingDecision& pending, const CommitGroup& group) const;
+
+  // kConflict if it is an event of the past that was learned. Of what the store has; what the group
+  // changes is found by Find.
+  Status CheckNotImported(const std::string& event_id) const;
 
   // A decision whose event id is new.
   void Add(std::string event_id, UserId user, std::string bytes, std::int64_t deadline_ms,

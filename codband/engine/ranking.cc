@@ -298,6 +298,7 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
                                             .made_ms = pending.made_ms,
                                             .deadline_ms = pending.deadline_ms,
                                             .fingerprint = fingerprint,
+                                            .past = request.past,
                                             .action = std::move(pending.action),
                                             .pending = std::move(bytes),
                                             .columns = std::move(columns),
@@ -397,8 +398,10 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Catalogue& 
     decision.item = offer.arms.item(0);
   }
   const std::int64_t now_ms = committer_->clock().now_ms();
-  PendingDecision pending{.state = request.defer_activation ? PendingDecision::State::kDeferred
-                                                            : PendingDecision::State::kWaiting,
+  using State = PendingDecision::State;
+  PendingDecision pending{.state = request.past               ? State::kPast
+                                   : request.defer_activation ? State::kDeferred
+                                                              : State::kWaiting,
                           .time_ms = options_.now_ms(),
                           .deadline_ms = now_ms + options_.reward_wait_ms,
                           .learn = options_.mode != Mode::kLoggingOnly,

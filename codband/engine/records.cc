@@ -144,6 +144,11 @@ ItemId HashItem(std::string_view id) {
 
 std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }
 
+std::string ImportedKey(std::string_view event_id) {
+  const XXH128_hash_t hash = XXH3_128bits(event_id.data(), event_id.size());
+  return NumberKey(hash.high64) + NumberKey(hash.low64);
+}
+
 std::string Identity::Encode() const {
   ByteWriter out;
   out.U32(dim == 0 ? kDataFormatVersion : 1);
@@ -220,7 +225,7 @@ std::string PendingDecision::Encode() const {
   ByteWriter out;
   out.U8(static_cast<std::uint8_t>(state));
   SaveTime(out, deadline_ms);
-  if (state == State::kRewarded || state == State::kExpired) return out.Take();
+  if (!waits()) return out.Take();
   SaveTime(out, time_ms);
   out.U8(learn ? 1 : 0);
   out.String(user);
@@ -258,15 +263,14 @@ std::optional<UserId> PendingDecision::WaitingUser(std::string_view bytes) {
 }
 
 bool PendingDecision::Waits(std::string_view bytes) {
-  return !bytes.empty() &&
-         static_cast<std::uint8_t>(bytes[0]) <= static_cast<std::uint8_t>(State::kDeferred);
+  return !bytes.empty() && Waits(static_cast<State>(bytes[0]));
 }
 
 Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
   return DecodeWith<PendingDecision>(bytes, [](ByteReader& in, PendingDecision& pending) {
-    pending.state = LoadEnum(in, "state of the decision", State::kExpired);
+    pending.state = LoadEnum(in, "state of the decision", State::kPast);
     pending.deadline_ms = LoadTime(in, "deadline");
-    if (pending.state == State::kRewarded || pending.state == State::kExpired) return;
+    if (!pending.waits()) return;
     pending.time_ms = LoadTime(in, "time of the decision");
     pending.learn = in.U8("whether to learn") != 0;
     pending.user = in.String("user");

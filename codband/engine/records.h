@@ -67,6 +67,7 @@ struct PendingDecision {
     kDeferred = 1,  // not shown yet
     kRewarded = 2,  // only state and deadline matter from here on
     kExpired = 3,
+    kPast = 4,  // of an import: waits for its reward, but not to be shown; teaches nothing without
   };
   State state = State::kWaiting;
   std::int64_t time_ms = 0;
@@ -86,7 +87,8 @@ struct PendingDecision {
   std::vector<FinishedDecision::Candidate> candidates = {};
 
   // Whether its outcome is open; the second form looks at an encoded one.
-  bool waits() const { return state == State::kWaiting || state == State::kDeferred; }
+  bool waits() const { return Waits(state); }
+  static bool Waits(State state) { return state <= State::kDeferred || state == State::kPast; }
   static bool Waits(std::string_view bytes);
   // The user of an encoded pending decision; nothing if it is settled or damaged.
   static std::optional<UserId> WaitingUser(std::string_view bytes);
@@ -99,6 +101,9 @@ struct PendingDecision {
   std::string Encode() const;
   static Result<PendingDecision> Decode(std::string_view bytes);
 };
+
+// The key in kImported of an event of the past: a hash of 128 bits, which names nobody.
+std::string ImportedKey(std::string_view event_id);
 
 // The decisions of one group commit, and the time at which the wait of all of them is over.
 struct Deadline {

@@ -360,7 +360,7 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
 
 TEST(RecordsTest, StrangeValuesAreCorruption) {
   std::string bytes = APending().Encode();
-  bytes[0] = 4;
+  bytes[0] = 5;
   EXPECT_EQ(PendingDecision::Decode(bytes).status().code(), StatusCode::kCorruption);
   bytes = ALogRecord().Encode();
   bytes[0] = 3;

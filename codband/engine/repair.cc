@@ -93,8 +93,9 @@ class Tidying {
     report_.drops.push_back(
         "everything that was learned: users, models and pending decisions; the catalogue is kept");
     Batches changes(store_);
-    for (const Table table : {Table::kLog, Table::kUsers, Table::kPeople, Table::kCheckpoint,
-                              Table::kCheckpointCopy, Table::kPending, Table::kDeadlines}) {
+    for (const Table table :
+         {Table::kLog, Table::kUsers, Table::kPeople, Table::kCheckpoint, Table::kCheckpointCopy,
+          Table::kPending, Table::kDeadlines, Table::kImported}) {
       changes.DeleteAll(table);
     }
     return changes.Finish();

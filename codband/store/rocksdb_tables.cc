@@ -22,8 +22,8 @@ namespace codband::store {
 namespace {
 
 constexpr std::array<const char*, kTableCount> kTableNames = {
-    "meta",  "log",    "users",      "pending",        "deadlines",
-    "items", "people", "checkpoint", "checkpoint_copy"};
+    "meta",  "log",    "users",      "pending",         "deadlines",
+    "items", "people", "checkpoint", "checkpoint_copy", "imported"};
 
 rocksdb::DBOptions DatabaseOptions(std::uint64_t write_buffer_bytes,
                                    const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -67,7 +67,8 @@ bool HasRecordsOfTheirOwn(Table table) {
 
 // Most lookups are for keys that may not exist.
 bool NeedsFilter(Table table) {
-  return table == Table::kPending || table == Table::kUsers || table == Table::kPeople;
+  return table == Table::kPending || table == Table::kUsers || table == Table::kPeople ||
+         table == Table::kImported;
 }
 
 rocksdb::ColumnFamilyOptions FamilyOptions(std::uint64_t write_buffer_bytes,

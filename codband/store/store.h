@@ -26,8 +26,9 @@ enum class Table : std::uint8_t {
   kPeople = 6,          // name and history of each user, as of the last checkpoint
   kCheckpoint = 7,      // what all users share, as of the last checkpoint
   kCheckpointCopy = 8,  // the same once more, in files of its own
+  kImported = 9,        // events of the past that were learned, for good
 };
-inline constexpr std::size_t kTableCount = 9;
+inline constexpr std::size_t kTableCount = 10;
 
 // An atomic batch of changes. Later entries win over earlier ones.
 class StoreBatch {

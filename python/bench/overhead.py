@@ -2,77 +2,99 @@
 
 PYTHONPATH=build/dev/python python3 python/bench/overhead.py [policy ...]
 
-The runner plays a recorded population in C++ and times the policy alone; then Python plays the same
-visits, one by one and in batches. Decisions are the same, which is checked.
+Recorded visits are played in C++ (bench/native_steps of the same build) and in Python in turn: one by
+one, and in batches (choosing for many visits, then learning them). Making and reading the visits is
+not timed; medians of several turns. Both sides gain the same rewards, which is checked.
 """
 
+import os
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
 
 import codband
 
-USERS, ROUNDS, ARMS, DIM = 50, 200, 10, 25
+USERS, VISITS, ARMS, DIM, TURNS = 500, 10_000, 10, 25, 9
+BATCHES = (50, 500)
+NATIVE = os.path.join(os.path.dirname(codband.__file__), "..", "..", "bench", "native_steps")
 
 
-class Recorded(codband.Environment):
-    """The same visits for everybody."""
-
-    users, rounds, dim = USERS, ROUNDS, DIM
-
-    def __init__(self, seed):
-        rng = np.random.default_rng(seed)
-        self.arms = rng.normal(size=(ROUNDS, USERS, ARMS, DIM))
-        self.arms /= np.linalg.norm(self.arms, axis=-1, keepdims=True)
-        theta = rng.normal(size=DIM) / 5
-        self.means = self.arms @ theta
-        self.rewards = self.means + 0.1 * rng.normal(size=self.means.shape)
-
-    def start_round(self, round):
-        self.round = round
-
-    def visit(self, slot):
-        return slot, self.arms[self.round, slot], self.means[self.round, slot], self.rewards[self.round, slot]
+def make_visits():
+    rng = np.random.default_rng(1)
+    arms = rng.normal(size=(VISITS, ARMS, DIM))
+    arms /= np.linalg.norm(arms, axis=-1, keepdims=True)
+    means = arms @ (rng.normal(size=DIM) / 5)
+    return arms, means + 0.1 * rng.normal(size=means.shape)
 
 
-def one_by_one(spec, world):
+def native(spec, file, size):
+    printed = subprocess.run([NATIVE, spec, file, *map(str, (USERS, VISITS, ARMS, DIM, size))],
+                             check=True, capture_output=True, text=True).stdout
+    return tuple(map(float, printed.split()))
+
+
+def one_by_one(spec, arms, rewards):
     policy = codband.Policy(spec, dim=DIM)
-    visits = [(user, arms, rewards) for round_arms, round_rewards in zip(world.arms, world.rewards)
-              for user, (arms, rewards) in enumerate(zip(round_arms, round_rewards.tolist()))]
-    regret, chosen = 0.0, []
+    visits = [(i % USERS, offer, values) for i, (offer, values) in enumerate(zip(arms, rewards.tolist()))]
+    total = 0.0
     start = time.process_time()
-    for user, arms, rewards in visits:
-        decision = policy.choose(user, arms)
-        policy.learn(decision, rewards[decision.arm])
-        chosen.append(decision.arm)
-    seconds = time.process_time() - start
-    means = world.means.reshape(-1, ARMS)
-    regret = float((means.max(axis=1) - means[np.arange(len(chosen)), chosen]).sum())
-    return 1e6 * seconds / len(visits), regret
+    for user, offer, values in visits:
+        decision = policy.choose(user, offer)
+        reward = values[decision.arm]
+        policy.learn(decision, reward)
+        total += reward
+    return 1e6 * (time.process_time() - start) / VISITS, total
 
 
-def in_batches(spec, world):
-    """Choosing for a whole round, then learning it: another order, so another C++ time."""
+def in_batches(spec, size, arms, rewards):
     policy = codband.Policy(spec, dim=DIM)
-    users = np.arange(USERS)
+    users = np.arange(VISITS) % USERS
+    row = np.arange(size)
+    gains = []
     start = time.process_time()
-    for arms, rewards in zip(world.arms, world.rewards):
-        batch = policy.choose_batch(users, arms)
-        policy.learn_batch(batch, rewards[users, batch.arm])
-    return 1e6 * (time.process_time() - start) / (USERS * ROUNDS)
+    for first in range(0, VISITS, size):
+        visits = slice(first, first + size)
+        batch = policy.choose_batch(users[visits], arms[visits])
+        gains.append(rewards[visits][row, batch.arm])
+        policy.learn_batch(batch, gains[-1])
+    return 1e6 * (time.process_time() - start) / VISITS, float(np.sum(gains))
+
+
+def measure(spec, file, visits):
+    """Medians in C++ and Python: one by one, then for each size of batches."""
+    sizes = (1, *BATCHES)
+    times = {(size, side): [] for size in sizes for side in ("C++", "Python")}
+    for _ in range(TURNS):
+        for size in sizes:
+            fast, expected = native(spec, file, size)
+            ours, reward = one_by_one(spec, *visits) if size == 1 else in_batches(spec, size, *visits)
+            assert abs(reward - expected) < 1e-6 * max(1, abs(expected)), (spec, size, reward, expected)
+            times[size, "C++"].append(fast)
+            times[size, "Python"].append(ours)
+    return {key: statistics.median(values) for key, values in times.items()}
 
 
 def main():
-    world = Recorded(1)
-    print("policy      C++   Python  overhead  batches   (microseconds of processor time per step)")
-    for spec in sys.argv[1:] or ["random", "linucb", "codband"]:
-        played = codband.simulate([spec], Recorded, threads=1)[spec]
-        native = played.runs[0]["us_per_step"]
-        python, regret = one_by_one(spec, world)
-        assert abs(regret - played.mean_regret) < 1e-6 * max(1, regret), (regret, played.mean_regret)
-        batches = in_batches(spec, world)
-        print(f"{spec:10} {native:6.2f} {python:7.2f} {python - native:8.2f} {batches:9.2f}")
+    visits = make_visits()
+    print("microseconds of processor time per step")
+    print("policy     " + "   one by one: C++, Python, more".ljust(34) +
+          "".join(f"   batches of {size}: C++, Python, times".ljust(42) for size in BATCHES))
+    with tempfile.NamedTemporaryFile() as file:
+        for part in visits:
+            part.tofile(file)
+        file.flush()
+        for spec in sys.argv[1:] or ["random", "linucb", "codband"]:
+            took = measure(spec, file.name, visits)
+            one, python = took[1, "C++"], took[1, "Python"]
+            line = f"{spec:10} {one:9.2f} {python:9.2f} {python - one:9.2f}     "
+            for size in BATCHES:
+                one, python = took[size, "C++"], took[size, "Python"]
+                line += f" {one:11.2f} {python:11.2f} {python / one:11.2f}      "
+            print(line.rstrip(), flush=True)
 
 
 if __name__ == "__main__":

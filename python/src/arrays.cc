@@ -105,6 +105,7 @@ std::vector<UserId> ToUsers(py::handle values) {
     if (array.ndim() == 1 && array.dtype().kind() == 'i') {
       const auto numbers =
           py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>::ensure(array);
+      users.reserve(static_cast<std::size_t>(numbers.size()));
       for (py::ssize_t i = 0; i < numbers.size(); ++i) {
         const std::int64_t number = numbers.data()[i];
         if (number < 0) Refuse("users", fmt::format("has {}, expected at least 0", number));

@@ -3,7 +3,9 @@
 #include <pybind11/stl.h>
 
 #include <cmath>
+#include <utility>
 
+#include "codband/linalg/kernels.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
 #include "python/src/policy_handle.h"
@@ -12,6 +14,14 @@ namespace codband::python {
 namespace {
 
 using namespace py::literals;
+
+// The memory of the last batch that is gone, for the next one: allocating a vector for every
+// decision would cost a tenth of a step. Guarded by the GIL.
+std::vector<KeyedDecision>& Spare() {
+  static auto* const spare = new std::vector<KeyedDecision>;  // outlives every batch
+  return *spare;
+}
+constexpr std::size_t kMostSpareNumbers = 1 << 17;  // 1 MiB of features
 
 // The arms of every visit: an array for each, or one for all.
 class BatchArms {
@@ -42,23 +52,39 @@ class BatchArms {
   std::size_t stride_ = 0;  // from one visit to the next
 };
 
+}  // namespace
+
+Batch::Batch(std::size_t size) : decisions(std::exchange(Spare(), {})) { decisions.resize(size); }
+
+Batch::~Batch() {
+  if (decisions.empty() ||
+      decisions.size() * decisions.front().decision.features.capacity() > kMostSpareNumbers) {
+    return;
+  }
+  Spare() = std::move(decisions);
+}
+
+namespace {
+
 Batch ChooseMany(PolicyHandle& policy, py::handle users, py::handle arms, py::handle events) {
   const std::vector<UserId> ids = ToUsers(users);
   const BatchArms offers(arms, ids.size(), policy.dim());
-  Batch batch;
-  batch.decisions.resize(ids.size());
+  Batch batch(ids.size());
   PolicyHandle::Events counted(policy, events.is_none() ? ids.size() : 0);
   if (events.is_none()) {
     std::uint64_t event = counted.first();
     for (KeyedDecision& made : batch.decisions) made.key = policy.KeyOf(event++);
   } else {
-    const py::sequence numbers = py::reinterpret_borrow<py::object>(events);
-    if (numbers.size() != ids.size()) {
+    const auto numbers = py::reinterpret_borrow<py::object>(events);
+    if (PySequence_Check(events.ptr()) == 0) {
+      throw py::value_error("events: is no sequence, expected one of whole numbers");
+    }
+    if (py::len(numbers) != ids.size()) {
       throw py::value_error(
-          fmt::format("events: has {} entries, expected {}", numbers.size(), ids.size()));
+          fmt::format("events: has {} entries, expected {}", py::len(numbers), ids.size()));
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      batch.decisions[i].key = policy.KeyOf(ToNumber(py::object(numbers[i]), "events"));
+      batch.decisions[i].key = policy.KeyOf(ToNumber(py::object(numbers[py::int_(i)]), "events"));
     }
   }
   const py::gil_scoped_release release;
@@ -89,17 +115,15 @@ void CheckLearnable(const PolicyHandle& policy, const Batch& batch,
       throw py::value_error(fmt::format("decisions[{}]: has {} features, expected {}", i,
                                         decision.features.size(), policy.dim()));
     }
-    for (const double feature : decision.features) {
-      if (!(std::abs(feature) <= kLargestNumber)) {
-        throw py::value_error(fmt::format(
-            "decisions[{}]: has a feature {}, expected a number within ±1e15", i, feature));
-      }
+    if (!linalg::AllWithin(decision.features, kLargestNumber)) {
+      throw py::value_error(
+          fmt::format("decisions[{}]: has a feature that is no number within ±1e15", i));
     }
   }
 }
 
 Batch ToBatch(const py::sequence& decisions) {
-  Batch batch;
+  Batch batch(0);
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     const py::object made = decisions[i];
     if (!py::isinstance<KeyedDecision>(made)) {

@@ -18,8 +18,14 @@ struct KeyedDecision {
   EventKey key;
 };
 
-// Decisions made in one call.
+// Decisions made in one call. Memory is reused from batch to batch: making and destroying one needs
+// the GIL.
 struct Batch {
+  explicit Batch(std::size_t size);
+  ~Batch();
+  Batch(Batch&&) = default;
+  Batch& operator=(Batch&&) = delete;
+
   std::vector<KeyedDecision> decisions;
 };
 

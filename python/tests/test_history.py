@@ -2,10 +2,12 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
 import codband
+from conftest import Server
 
 PROGRAM = os.environ.get("TESTED_CODBAND", "codband")
 ITEMS = [{"id": "jazz", "features": {"genre": "jazz"}}, {"id": "rock", "features": {"genre": "rock"}}]
@@ -54,6 +56,41 @@ def test_history_survives_a_kill(server):
         server.start()
         assert observations(client) == [25] * 4
         assert client.import_history(events(100))["duplicates"] == 100
+
+
+def wait_until_over(client):
+    """Until an event that is made now has waited for its reward to the end, and the one before it."""
+    for _ in range(2):
+        event = client.rank("somebody", ["jazz"]).event_id
+        for _ in range(1200):
+            try:
+                client.activate(event)
+            except codband.LateError:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the wait does not end")
+
+
+def test_history_is_learned_once_for_good(tmp_path):
+    server = Server(tmp_path / "data", "--set", "rewards.wait_seconds=1")
+    file = tmp_path / "history.csv"
+    file.write_text("user,item,reward\n" + "user-0,jazz,1\n" * 3 + "user-1,rock,0\n")
+    try:
+        with codband.Client(server.url) as client:
+            client.put_items(ITEMS)
+            assert client.import_history(events(400))["accepted"] == 400
+            assert "4 records: 4 learned" in run_import(file, "--url", server.url).stdout
+            wait_until_over(client)
+            for start in (lambda: None, server.start):
+                start()
+                assert client.import_history(events(400)) == {"accepted": 0, "duplicates": 400, "skipped": []}
+                (tmp_path / "history.csv.imported").unlink()
+                assert "4 records: 0 learned, 4 known before" in run_import(file, "--url", server.url).stdout
+                assert observations(client) == [103, 101, 100, 100]
+                server.kill()
+    finally:
+        server.stop()
 
 
 def run_import(*arguments):

@@ -32,6 +32,7 @@ constexpr TableName kTables[] = {
     {store::Table::kPeople, "histories", "ids and histories of users"},
     {store::Table::kPending, "decisions", "decisions, pending or recently settled"},
     {store::Table::kDeadlines, "deadlines", "ends of waits for a reward"},
+    {store::Table::kImported, "imports", "events of the past that were learned"},
 };
 
 std::string Count(std::uint64_t number) { return GroupThousands(number); }

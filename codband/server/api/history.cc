@@ -63,7 +63,7 @@ Awaitable<Status> Api::LearnHistory(Worker& worker, std::span<HistoryEvent> even
   }
   Status failure;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    engine::RankRequest request{.event_id = events[i].id, .user = events[i].user};
+    engine::RankRequest request{.event_id = events[i].id, .user = events[i].user, .past = true};
     request.candidates.push_back(std::move(events[i].item));
     engine_.Rank(
         std::move(request), [](const engine::RankReply&) {},
