@@ -12,6 +12,10 @@ packages=(
   librsvg2-bin
   python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip
 )
+# For the dashboard. Not Debian's if there are others: theirs conflict.
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+  packages+=(nodejs npm)
+fi
 if [ "${1:-}" = --clang ]; then
   packages+=(clang-19 clang-tidy-19 libclang-rt-19-dev)
 fi

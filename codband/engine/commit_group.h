@@ -27,6 +27,7 @@ struct CommitGroup {
   std::vector<FinishedDecision> finished = {};   // for the decision log
   std::vector<Engine::Done<Status>> after = {};  // told how the write went
   std::uint64_t defaulted = 0;                   // for the counters
+  Activity activity = {};                        // for the statistics; see ActivitySeries
 
   // What the group changes about pending decisions; see PendingDecisions.
   struct Pending {

@@ -173,6 +173,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
                                   LearnMemo* memo) const {
   const UserId user = HashUser(record.user);
   learned.sequence = sequence;
+  learned.groups.Advance(record.time_ms, *learned.policy, learned.users);
   if (record.kind == LogRecord::Kind::kColumns) {
     learned.columns.Append(record.first_column, record.additions);
     GrowTo(*learned.policy, learned.columns.space().size());
@@ -198,11 +199,20 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     ++learned.users;
   }
   ++person.observations;
+  person.AddTick(record.time_ms, record.reward, record.decision.mean);
   if (!outcome.change_detected) return {};
-  person.AddMove({.time_ms = record.time_ms, .from = outcome.before, .to = outcome.after});
+  const Evidence evidence = person.LastEvidence();
+  person.AddMove({.time_ms = record.time_ms,
+                  .from = outcome.before,
+                  .to = outcome.after,
+                  .evidence = evidence});
   ++learned.changes;
-  Change change{
-      .user = record.user, .time_ms = record.time_ms, .from = outcome.before, .to = outcome.after};
+  learned.groups.AddChange(record.time_ms);
+  Change change{.user = record.user,
+                .time_ms = record.time_ms,
+                .from = outcome.before,
+                .to = outcome.after,
+                .evidence = evidence};
   learned.recent.push_back(change);
   if (learned.recent.size() > kMostRecent) learned.recent.pop_front();
   return {.change = std::move(change)};
@@ -277,6 +287,7 @@ Status Learner::WriteCheckpoint() {
       record.columns = columns.Take();
     }
     CheckpointRecord::Put(record.Encode(), batch);
+    learned.groups.SaveChanged(batch);
     for (const UserId user : erased_) {
       batch.Delete(store::Table::kUsers, NumberKey(user));
       batch.Delete(store::Table::kPeople, NumberKey(user));
@@ -292,6 +303,7 @@ Status Learner::WriteCheckpoint() {
   learned_.Write([&](Learned& learned) {
     learned.users_of_policy->MarkUsersSaved();
     learned.people.MarkSaved();
+    learned.groups.MarkSaved();
     learned.users_of_policy->EvictUsers(options_.users_in_memory);
     learned.people.Evict(options_.users_in_memory);
   });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct ServeConfig {
   std::size_t max_key_failures = 10;   // see KeyGateOptions
   bool insecure = false;               // serve other machines without a key
   std::filesystem::path backup_root;   // empty: "backups" in the data directory
+  std::map<std::string, std::string> origins;  // where a setting was set, if it was, by its name
 };
 
 // One setting of the command line: its flag, what it sets, and the value.
