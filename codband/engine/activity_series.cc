@@ -117,22 +117,26 @@ void ActivitySeries::Count(const PendingDecision& pending, double reward, bool d
 }
 
 void ActivitySeries::Seal(CommitGroup& group) const {
-  if (group.activity == Activity()) return;
+  if (group.batch.empty()) return;
   const std::lock_guard lock(mutex_);
+  Activity added = group.activity;
+  added += unwritten_;
+  if (added == Activity()) return;
+  group.activity_is_written = true;
   const auto put = [&](bool hour, std::int64_t number, const Activity& activity) {
     group.batch.Put(store::Table::kMeta, BucketKey(kPrefix, hour, number),
                     EncodeActivity(activity));
   };
   Activity sum = series_.Minute(group.wall_ms);
-  sum += group.activity;
+  sum += added;
   put(false, group.wall_ms / TimeSeries<Activity>::kMinuteMs, sum);
   if (series_.HasMinute(group.wall_ms)) return;
   // Once a minute: what Committed() will do to hours and old buckets.
   const auto over = series_.OverBy(group.wall_ms);
   for (const auto& [hour, activity] : over) put(true, hour, activity);
-  const auto drop = [&](bool hour, const auto& buckets, std::size_t added, std::size_t most) {
+  const auto drop = [&](bool hour, const auto& buckets, std::size_t more, std::size_t most) {
     auto oldest = buckets.begin();
-    for (std::size_t size = buckets.size() + added; size > most && oldest != buckets.end();
+    for (std::size_t size = buckets.size() + more; size > most && oldest != buckets.end();
          --size, ++oldest) {
       group.batch.Delete(store::Table::kMeta, BucketKey(kPrefix, hour, oldest->first));
     }
@@ -142,10 +146,12 @@ void ActivitySeries::Seal(CommitGroup& group) const {
 }
 
 void ActivitySeries::Committed(const CommitGroup& group) {
-  if (group.activity == Activity()) return;
   const std::lock_guard lock(mutex_);
-  series_.Add(group.wall_ms, group.activity);
   since_start_ += group.activity;
+  unwritten_ += group.activity;
+  if (!group.activity_is_written) return;
+  series_.Add(group.wall_ms, unwritten_);
+  unwritten_ = {};
 }
 
 TimeSeries<Activity>::Buckets ActivitySeries::Range(std::int64_t from_ms, std::int64_t to_ms,

@@ -17,7 +17,8 @@ namespace codband::engine {
 // What was decided and rewarded, over time. Part of the group commits: the bucket of a minute is
 // written in the same batch as the decisions and rewards that it counts, so that after a crash it
 // counts exactly those that are durable. One small record for each group that counts anything; the
-// bucket of an hour is written once it is over.
+// bucket of an hour is written once it is over. Nothing is written for counts alone, such as those
+// of unknown rewards: they go with the next batch.
 //
 // The committer's thread changes it, any thread reads it.
 class ActivitySeries {
@@ -34,7 +35,7 @@ class ActivitySeries {
   static void Count(const PendingDecision& pending, double reward, bool defaulted,
                     CommitGroup& group);
 
-  // Adds the group's bucket to its batch.
+  // Adds the group's bucket to its batch, unless that is empty.
   void Seal(CommitGroup& group) const;
   // The group is durable.
   void Committed(const CommitGroup& group);
@@ -47,6 +48,7 @@ class ActivitySeries {
   const store::Store& store_;
   mutable std::mutex mutex_;  // guards what follows
   TimeSeries<Activity> series_;
+  Activity unwritten_;  // counts of groups that wrote nothing
   Activity since_start_;
 };
 

@@ -23,6 +23,7 @@ void Commit(FakeStore& store, ActivitySeries& series, std::int64_t time_ms, cons
             bool durable = true) {
   CommitGroup group{.wall_ms = time_ms};
   group.activity = what;
+  group.batch.Put(store::Table::kPending, "a decision", "");
   series.Seal(group);
   if (!durable) return;
   ASSERT_TRUE(store.Write(group.batch, true).ok());
@@ -97,6 +98,7 @@ TEST(ActivitySeriesTest, CurvesAfterARestartAreThoseBefore) {
     Commit(store, series, time, odd);
     CommitGroup group{.wall_ms = time};
     group.activity = odd;
+    group.activity_is_written = true;
     after.Committed(group);
     time += 40'000;
   }
@@ -110,6 +112,27 @@ TEST(ActivitySeriesTest, AGroupThatIsNotDurableCountsNothing) {
   Commit(store, series, kHour, Decisions(5), /*durable=*/false);
   EXPECT_EQ(series.Range(0, 2 * kHour, kHour).begin()->second.decisions, 2U);
   EXPECT_EQ(series.since_start().decisions, 2U);
+}
+
+TEST(ActivitySeriesTest, CountsAloneWaitForTheNextBatch) {
+  FakeStore store;
+  ActivitySeries series(store);
+  CommitGroup unknown{.wall_ms = kHour};
+  unknown.activity.unknown = 3;
+  series.Seal(unknown);
+  EXPECT_TRUE(unknown.batch.empty());
+  series.Committed(unknown);
+  EXPECT_EQ(series.since_start().unknown, 3U);
+  EXPECT_TRUE(series.Range(0, 3 * kHour, kHour).empty());
+  Commit(store, series, kHour + kMinute, Decisions(1));
+  ActivitySeries after(store);
+  ASSERT_TRUE(after.Load().ok());
+  for (const ActivitySeries* each : {&series, &after}) {
+    const auto range = each->Range(0, 3 * kHour, kMinute);
+    ASSERT_EQ(range.size(), 1U);
+    EXPECT_EQ(range.begin()->second.unknown, 3U);
+    EXPECT_EQ(range.begin()->second.decisions, 1U);
+  }
 }
 
 TEST(ActivitySeriesTest, ItsRecordsAreBounded) {

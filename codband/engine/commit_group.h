@@ -28,6 +28,7 @@ struct CommitGroup {
   std::vector<Engine::Done<Status>> after = {};  // told how the write went
   std::uint64_t defaulted = 0;                   // for the counters
   Activity activity = {};                        // for the statistics; see ActivitySeries
+  bool activity_is_written = false;              // in the batch
 
   // What the group changes about pending decisions; see PendingDecisions.
   struct Pending {

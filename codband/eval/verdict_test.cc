@@ -5,13 +5,21 @@
 namespace codband::eval {
 namespace {
 
+Estimate MakeEstimate(Estimator estimator, std::optional<double> value) {
+  Estimate estimate;
+  estimate.estimator = estimator;
+  estimate.value = value;
+  return estimate;
+}
+
 TargetReport Target(const char* name, bool logged, double value, double half) {
-  TargetReport target{.name = name, .on_policy = logged};
-  if (!logged) target.estimates.push_back({.estimator = Estimator::kIps, .value = 99});
-  target.estimates.push_back(
-      {.estimator = logged ? Estimator::kMean : Estimator::kDr,
-       .value = value,
-       .bootstrap = BootstrapResult{.interval = {value - half, value + half}}});
+  TargetReport target;
+  target.name = name;
+  target.on_policy = logged;
+  if (!logged) target.estimates.push_back(MakeEstimate(Estimator::kIps, 99));
+  Estimate& estimate = target.estimates.emplace_back(
+      MakeEstimate(logged ? Estimator::kMean : Estimator::kDr, value));
+  estimate.bootstrap = BootstrapResult{.interval = {value - half, value + half}};
   return target;
 }
 
@@ -43,8 +51,9 @@ TEST(VerdictTest, SaysIfNothingIsBetter) {
 }
 
 TEST(VerdictTest, SaysIfTheLogSupportsNothing) {
-  TargetReport unsupported{.name = "linucb"};
-  unsupported.estimates.push_back({.estimator = Estimator::kDr, .value = std::nullopt});
+  TargetReport unsupported;
+  unsupported.name = "linucb";
+  unsupported.estimates.push_back(MakeEstimate(Estimator::kDr, std::nullopt));
   EXPECT_TRUE(VerdictOf({Target("logged", true, 0.5, 0.1), unsupported})
                   .starts_with("The log supports an estimate of no other policy"));
 }

@@ -30,17 +30,21 @@ bool IsYardstick(const std::string& spec) {
 
 int PolicyColour(const std::string& spec) {
   // In the order of their colours (report/svg_parts.h), then of dash patterns.
-  constexpr std::string_view kOrder[] = {"codband", "linucb",       "dlinucb", "adts",  "club",
-                                         "codband:paper", "sclub", "lints",   "random"};
+  constexpr std::string_view kOrder[] = {"codband", "linucb", "dlinucb", "adts",  "club",
+                                         "",        "sclub",  "lints",   "random"};
+  constexpr int kPaper = 5;           // the paper's codband: lighter than the default
+  constexpr int kOtherCodband = 12;   // the same with another dash pattern
   const std::string_view name = std::string_view(spec).substr(0, spec.find(':'));
-  if (IsYardstick(spec)) return name == "oracle-greedy" ? report::kNeutralColour : 6;
-  const std::string_view wanted = spec == "codband:paper" ? std::string_view(spec) : name;
-  const auto found = std::ranges::find(kOrder, wanted);
+  if (spec == "oracle-greedy") return report::kNeutralColour;
+  if (spec == "oracle-filter") return 6;
+  if (name.starts_with("oracle-")) return PolicyColour(std::string(name.substr(7)));
+  if (name == "codband" && spec != name) return spec == "codband:paper" ? kPaper : kOtherCodband;
+  const auto found = std::ranges::find(kOrder, name);
   if (found != std::end(kOrder)) return static_cast<int>(found - std::begin(kOrder));
   // Any other: a number of its own, from its name.
   int number = 0;
   for (const char c : name) number = (number * 31 + static_cast<unsigned char>(c)) % 1000;
-  return 9 + number % 12;
+  return 13 + number % 8;
 }
 
 std::string RegretChart(const std::string& title, std::span<const std::size_t> checkpoint_rounds,

@@ -63,7 +63,7 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
         stroke: colour,
         width: curve.dashed ? 1.5 : 2.5,
         dash: curve.dashed ? [6, 4] : undefined,
-        points: {show: curve.values.length < 3 ? true : undefined, size: 6},
+        points: {show: curve.values.length < 3, size: 6},
         value: (_, value) => number(value),
         spanGaps: true,
       });
@@ -90,7 +90,7 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
         bands,
         legend: {show: false},
         cursor: {drag: {x: false, y: false}},
-        axes: [axis(34), {...axis(46), values: (_, ticks) => ticks.map(tick => number(tick, 2))}],
+        axes: [axis(50), {...axis(50), values: (_, ticks) => ticks.map(tick => number(tick, 2))}],
         scales: {y: {range: (_, low, high) => {
           const room = Math.max(0.02, 0.08 * (high - low));
           return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
@@ -184,7 +184,7 @@ export function Bars(props: {times: number[]; values: number[]; unit: string; su
   return (
     <figure class="chart">
       <div ref={box} class="plot">
-        {width > 0 && (
+        {width > 0 && n > 0 && (
           <svg width={width} height={height} role="img" aria-label={props.summary}>
             <line x1={40} x2={width} y1={height - 25} y2={height - 25} class="axis" />
             <text x={34} y={16} class="tick" text-anchor="end">{most}</text>

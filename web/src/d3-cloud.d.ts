@@ -13,6 +13,7 @@ declare module 'd3-cloud' {
     padding(padding: number): Layout;
     rotate(rotate: number): Layout;
     font(font: string): Layout;
+    fontWeight(weight: number): Layout;
     fontSize(size: (word: Word) => number): Layout;
     random(random: () => number): Layout;
     on(event: 'end', done: (words: Word[]) => void): Layout;

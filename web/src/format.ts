@@ -5,14 +5,24 @@ export const count = (value: number) => whole.format(Math.round(value));
 
 export function number(value: number | undefined | null, digits = 3): string {
   if (value === undefined || value === null || !Number.isFinite(value)) return '–';
-  if (value === 0) return '0';
   const size = Math.abs(value);
   if (size >= 1000) return count(value);
-  return size >= 0.001 ? value.toFixed(size >= 100 ? 1 : digits) : value.toExponential(1);
+  const text = value.toFixed(size >= 100 ? 1 : digits);
+  if (Number(text) !== 0) return text;
+  return value === 0 || digits < 3 ? '0' : value.toExponential(1);
 }
 
-export const percent = (share: number, digits = 1) =>
-  Number.isFinite(share) ? `${(100 * share).toFixed(digits)} %` : '–';
+// With a sign, and always as many digits.
+export function signed(value: number, digits = 3): string {
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) === 0 ? text : `${value < 0 ? '−' : '+'}${text}`;
+}
+
+export function percent(share: number, digits = 1): string {
+  if (!Number.isFinite(share)) return '–';
+  if (share > 0 && 100 * share < 0.5 * 10 ** -digits) return `< ${10 ** -digits} %`;
+  return `${(100 * share).toFixed(digits)} %`;
+}
 
 export function bytes(value: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -25,6 +35,7 @@ export function bytes(value: number): string {
 }
 
 export function duration(seconds: number): string {
+  if (seconds > 0 && seconds < 1) return `${Math.round(1000 * seconds)} ms`;
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min`;

@@ -3,7 +3,7 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import cloud from 'd3-cloud';
 import {get, type Change, type Column, type Model, type Series} from './api';
 import {Bars, Stream} from './charts';
-import {count, groupColour, groupName, number, percent} from './format';
+import {count, groupColour, groupName, number, percent, signed} from './format';
 import {useLive} from './live';
 import {groupSizes} from './series';
 import {Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
@@ -13,6 +13,15 @@ interface Placed {
   size: number;
   x: number;
   y: number;
+}
+
+// The layout begins anywhere: the middle of the words belongs into the middle.
+function centred(words: Placed[]): Placed[] {
+  const xs = words.map(word => word.x);
+  const ys = words.map(word => word.y);
+  const x = (Math.min(...xs) + Math.max(...xs)) / 2;
+  const y = (Math.min(...ys) + Math.max(...ys)) / 2;
+  return words.map(word => ({...word, x: word.x - x, y: word.y - y + word.size / 4}));
 }
 
 // The words that the best items of a group have more often than all items have.
@@ -32,13 +41,14 @@ function Cloud(props: {model: Model; height?: number}) {
     let seed = 7;
     const layout = cloud()
       .size([wide, height])
-      .words(lifted.map(tag => ({text: short(tag.tag), size: 13 + 21 * (tag.lift * Math.sqrt(tag.count)) / most})))
+      .words(lifted.map(tag => ({text: short(tag.tag), size: 13 + Math.min(30, wide / 14) * (tag.lift * Math.sqrt(tag.count)) / most})))
       .padding(3)
       .rotate(0)
       .font('system-ui, sans-serif')
+      .fontWeight(600)
       .fontSize(word => word.size!)
       .random(() => (seed = (seed * 16807) % 2147483647) / 2147483647)
-      .on('end', placed => setWords(placed as Placed[]));
+      .on('end', placed => setWords(centred(placed as Placed[])));
     layout.start();
     return () => {
       layout.stop();
@@ -50,7 +60,7 @@ function Cloud(props: {model: Model; height?: number}) {
       <svg width={width} height={height} role="img" aria-label={`Words of ${groupName(model.modelId)}: ${lifted.map(tag => tag.tag).join(', ')}`}>
         <g transform={`translate(${width / 2},${height / 2})`}>
           {words.map(word => (
-            <text key={word.text} x={word.x} y={word.y} text-anchor="middle" font-size={word.size} class="word" style={{fill: `color-mix(in srgb, ${groupColour(model.modelId)} 55%, var(--fg))`}}>{word.text}</text>
+            <text key={word.text} x={word.x} y={word.y} text-anchor="middle" class="word" style={{fontSize: `${word.size}px`, fill: `color-mix(in srgb, ${groupColour(model.modelId)} 55%, var(--fg))`}}>{word.text}</text>
           ))}
         </g>
       </svg>
@@ -111,7 +121,7 @@ function Matters(props: {model: Model; columns: Column[]}) {
   if (rows.length === 0) return <p class="muted pad">Nothing learned yet.</p>;
   return (
     <ol class="plain wide-names">
-      {rows.map(row => <li key={row.name}><span class="id" dir="auto">{short(row.name)}</span><Bar value={row.value} most={most} /><span class="n">{row.value > 0 ? '+' : ''}{number(row.value, 2)}</span></li>)}
+      {rows.map(row => <li key={row.name}><span class="id" dir="auto">{short(row.name)}</span><Bar value={row.value} most={most} /><span class="n">{signed(row.value, 2)}</span></li>)}
     </ol>
   );
 }

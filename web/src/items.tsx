@@ -1,7 +1,7 @@
 // The catalogue: find, look at, add, edit, delete.
 import {useState} from 'preact/hooks';
 import {ApiError, get, id, put, remove, type Item, type Session} from './api';
-import {count, number} from './format';
+import {count, number, signed} from './format';
 import {Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
 
 const kPage = 25;
@@ -104,7 +104,7 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
                     <td>{item.tags.slice(0, 6).map(tag => <span class="tag" dir="auto" key={tag}>{short(tag)}</span>)}</td>
                     <td class="n">{item.learned ? count(item.learned.shown) : '–'}</td>
                     <td class="n">{item.learned && item.learned.shown > 0 ? number(item.learned.reward / item.learned.shown) : '–'}</td>
-                    <td class="n">{item.learned ? number(item.learned.effect) : '–'}</td>
+                    <td class="n">{item.learned ? signed(item.learned.effect) : '–'}</td>
                   </tr>
                 ))}
               </tbody>
@@ -134,7 +134,7 @@ export function ItemPage(props: {id: string; session: Session}) {
       <dl class="tiles">
         <Tile label="Shown" value={learned ? count(learned.shown) : '–'} note="decisions with a reward" />
         <Tile label="Reward" value={learned && learned.shown > 0 ? number(learned.reward / learned.shown) : '–'} note="on average" />
-        <Tile label="Own effect" value={learned ? `${number(learned.effect)} ± ${number(learned.width)}` : '–'} note="beyond its features" />
+        <Tile label="Own effect" value={learned ? `${signed(learned.effect)} ± ${learned.width.toFixed(3)}` : '–'} note="beyond its features" />
       </dl>
       <div class="columns">
         <Card title="As it was sent" aside={mayEdit(props.session) && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}>
@@ -153,7 +153,7 @@ export function ItemPage(props: {id: string; session: Session}) {
             <Scroll label="By group">
               <table>
                 <thead><tr><th>Group</th><th class="n">Users who saw it</th><th class="n">Effect</th><th class="n">±</th></tr></thead>
-                <tbody>{learned.groups.map(group => <tr key={String(group.modelId)}><td><Group model={group.modelId} /></td><td class="n">{count(group.users)}</td><td class="n">{number(group.effect)}</td><td class="n">{number(group.width)}</td></tr>)}</tbody>
+                <tbody>{learned.groups.map(group => <tr key={String(group.modelId)}><td><Group model={group.modelId} /></td><td class="n">{count(group.users)}</td><td class="n">{signed(group.effect)}</td><td class="n">{group.width.toFixed(3)}</td></tr>)}</tbody>
               </table>
             </Scroll>
           )}

@@ -23,7 +23,7 @@ export function startLive() {
   source.addEventListener('live', event => {
     latest = JSON.parse((event as MessageEvent<string>).data) as Live;
     // The largest groups are the first to get colours.
-    latest.point?.groups.forEach(group => groupColour(group.modelId));
+    latest.point?.groups.map(group => group.modelId).sort((a, b) => a - b).forEach(groupColour);
     seconds.push({time: Date.parse(latest.time) / 1000, live: latest});
     if (seconds.length > kSeconds) seconds.shift();
     for (const listener of listeners) listener(latest);

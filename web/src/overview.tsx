@@ -226,7 +226,7 @@ export function Overview(props: {query: URLSearchParams}) {
       {nothing && <FirstSteps />}
       <dl class="tiles">
         <Tile label="Decisions" value={count(stats.ranks)} note={`${rate(seconds.map(second => second.live.stats.ranks))} per second`} />
-        <Tile label="Rewards" value={count(stats.rewardsAccepted)} note={`after ${number(since.delaySeconds.mean, 1)} s on average`} />
+        <Tile label="Rewards" value={count(stats.rewardsAccepted)} note={since.delaySeconds.mean === undefined ? 'none yet' : `after ${duration(since.delaySeconds.mean)} on average`} />
         <Tile label="Defaulted" value={count(stats.rewardsDefaulted)} note={`${count(stats.pending)} wait for theirs`} />
         <Tile label="Users" value={count(stats.users)} note={`in ${count(stats.models)} groups`} />
         <Tile label="Changes" value={count(stats.changesLastHour)} note="in the last hour" />

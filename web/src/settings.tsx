@@ -23,10 +23,10 @@ function SettingTable(props: {find: string}) {
             <tbody>
               {shown.map(setting => (
                 <tr key={setting.name}>
-                  <td class="id">{setting.name}</td>
+                  <td class="name">{setting.name}</td>
                   <td class={JSON.stringify(setting.value) === JSON.stringify(setting.default) ? 'id muted' : 'id'}>{setting.value === '' ? '–' : String(setting.value)}</td>
                   <td>{setting.origin}</td>
-                  <td class="meaning">{setting.help}<span class="muted"> Allowed: {setting.allowed}. Default: {setting.default === '' ? 'none' : String(setting.default)}.</span></td>
+                  <td class="meaning">{setting.help.replace(/\n/g, ' ')}<span class="muted"> Allowed: {setting.allowed}. Default: {setting.default === '' ? 'none' : String(setting.default)}.</span></td>
                 </tr>
               ))}
             </tbody>

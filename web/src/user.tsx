@@ -1,10 +1,16 @@
 // One user's life: which groups, when they changed and why, what they would be shown now.
 import {useState} from 'preact/hooks';
 import {ApiError, get, id, post, remove, type RankReply, type Session, type User} from './api';
-import {count, fullTime, groupColour, groupName, number, percent} from './format';
+import {count, fullTime, groupColour, groupName, number, percent, signed} from './format';
 import {useLive} from './live';
 import {Changes} from './overview';
 import {Ago, Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
+
+// Where a change has led in the end: the first rewards after it may have moved the user on.
+function settledIn(user: User, change: User['changes'][number]): number | null {
+  const next = user.changes[user.changes.indexOf(change) + 1];
+  return next ? next.fromModelId : user.modelId;
+}
 
 // The groups of a user as coloured bands, changes between them, the last rewards as ticks.
 function LifeLine(props: {user: User; now: number}) {
@@ -13,12 +19,10 @@ function LifeLine(props: {user: User; now: number}) {
   const start = Date.parse(user.firstSeen);
   const bands: {from: number; to: number; model: number | null}[] = [];
   let from = start;
-  let model = user.changes.length > 0 ? user.changes[0].fromModelId : user.modelId;
   for (const change of user.changes) {
     const to = Date.parse(change.time);
-    bands.push({from, to, model});
+    bands.push({from, to, model: change.fromModelId});
     from = to;
-    model = change.toModelId;
   }
   bands.push({from, to: now, model: user.modelId});
   const x = (time: number) => (width * (Math.min(now, Math.max(start, time)) - start)) / Math.max(1, now - start);
@@ -74,7 +78,7 @@ export function Explanation(props: {reply: RankReply}) {
     <>
       <h3>Why <ItemLink item={reply.rewardActionId} /></h3>
       <ol class="plain wide-names">
-        {parts.map(part => <li key={part.feature}><span class="id" dir="auto">{short(part.feature)}</span><Bar value={part.value} most={most} /><span class="n">{part.value > 0 ? '+' : ''}{number(part.value)}</span></li>)}
+        {parts.map(part => <li key={part.feature}><span class="id" dir="auto">{short(part.feature)}</span><Bar value={part.value} most={most} /><span class="n">{signed(part.value)}</span></li>)}
       </ol>
       <p class="hint">By <Group model={reply.modelId} />: {count(why.groupUsers)} users, {count(why.groupObservations)} rewards.</p>
     </>
@@ -171,7 +175,7 @@ export function UserPage(props: {id: string; session: Session}) {
             <ul class="timeline">
               {user.changes.slice().reverse().slice(0, 12).map(change => (
                 <li key={change.time}>
-                  <Ago time={change.time} />: <Group model={change.fromModelId} /> → <Group model={change.toModelId} />
+                  <Ago time={change.time} />: <Group model={change.fromModelId} /> → <Group model={settledIn(user, change)} />
                   {change.evidence && <p class="hint">The last {change.evidence.rewards} choices were expected to bring {number(change.evidence.expected, 2)} each and brought {number(change.evidence.got, 2)}.</p>}
                 </li>
               ))}

@@ -12,10 +12,7 @@ const server = url ? {url, stop: async () => undefined} : await startServer(['--
 if (!url) await sleep(minutes * 60e3);
 
 const kPages = [
-  ['overview', '#/?range=live', '.uplot', async page => {
-    await sleep(url ? 75000 : 75000);
-    void page;
-  }],
+  ['overview', '#/?range=hour', '.uplot'],
   ['groups', '#/groups', '.group-card svg text'],
   ['group', '#/groups/BIGGEST', '.cloud svg text'],
   ['user', '#/users/ada-1', 'tr.chosen'],
@@ -26,7 +23,8 @@ const kPages = [
     await page.waitForSelector('tr.chosen');
   }],
   ['evaluate', '#/evaluate', 'select option:nth-child(2)', async page => {
-    await page.getByLabel('Policies').fill('logged,first,uniform,linucb,codband');
+    const last = await page.locator('select option').last().getAttribute('value');
+    await page.getByLabel('Decision log of this server').selectOption(last);
     await page.getByRole('button', {name: 'Evaluate', exact: true}).click();
     await page.waitForSelector('.verdict.big', {timeout: 300000});
   }],

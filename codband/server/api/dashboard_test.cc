@@ -38,10 +38,10 @@ TEST_F(DashboardTest, StatsHaveMeansIntervalsAndGroups) {
   Start();
   const TestReply reply = Request("GET", "/v1/stats?from=1562500800&to=1562504400&step=120");
   ASSERT_EQ(reply.status, 200) << reply.body;
-  const auto json = reply.Json();
-  EXPECT_EQ(json["from"], "2019-07-07T12:00:00.000Z");
-  EXPECT_EQ(json["stepSeconds"], 120);
-  const auto& point = json["points"][0];
+  const auto body = reply.Json();
+  EXPECT_EQ(body["from"], "2019-07-07T12:00:00.000Z");
+  EXPECT_EQ(body["stepSeconds"], 120);
+  const auto& point = body["points"][0];
   EXPECT_EQ(point["time"], "2019-07-07T12:00:00.000Z");
   EXPECT_EQ(point["decisions"], 4);
   EXPECT_EQ(point["rewards"]["count"], 2);
@@ -50,7 +50,7 @@ TEST_F(DashboardTest, StatsHaveMeansIntervalsAndGroups) {
   EXPECT_EQ(point["rewardsBy"][0]["source"], "policy");
   EXPECT_FALSE(point["baseline"].contains("mean")) << "there is no estimate";
   EXPECT_EQ(point["groups"][0]["users"], 2);
-  EXPECT_EQ(json["total"]["decisions"], 4);
+  EXPECT_EQ(body["total"]["decisions"], 4);
 }
 
 TEST_F(DashboardTest, WrongParametersOfStatsAreNamed) {
@@ -78,9 +78,9 @@ TEST_F(DashboardTest, NewsComeAgainAndAgainAndEndWithTheServer) {
   EXPECT_EQ(head.status, 200);
   EXPECT_TRUE(head.Has("Content-Type: text/event-stream\r\n"));
   EXPECT_FALSE(head.Has("Content-Length"));
-  const auto json = nlohmann::json::parse(client.ReceiveUntil("event: live\ndata: ", "\n\n"));
-  EXPECT_EQ(json["stats"]["users"], 3);
-  EXPECT_EQ(json["changes"][0]["userId"], "<b>eve</b>");
+  const auto body = nlohmann::json::parse(client.ReceiveUntil("event: live\ndata: ", "\n\n"));
+  EXPECT_EQ(body["stats"]["users"], 3);
+  EXPECT_EQ(body["changes"][0]["userId"], "<b>eve</b>");
   EXPECT_FALSE(client.ReceiveUntil("event: live\ndata: ", "\n\n").empty()) << "a second one";
   // Others are served meanwhile, and the server does not wait for it to end.
   EXPECT_EQ(Request("GET", "/v1/health/live").status, 200);
@@ -248,12 +248,12 @@ TEST_F(DashboardTest, EvaluatesALogThatIsSent) {
   const TestReply reply =
       Request("POST", "/v1/evaluate?policies=logged,first,codband", TwoArmLog(), ndjson);
   ASSERT_EQ(reply.status, 200) << reply.body;
-  const auto json = reply.Json();
-  EXPECT_EQ(json["events"], 400);
-  EXPECT_TRUE(json["verdict"].get<std::string>().starts_with("codband would have earned"))
-      << json["verdict"];
-  ASSERT_EQ(json["policies"].size(), 3U);
-  EXPECT_EQ(json["policies"][0]["estimates"][0]["value"], 0.375);
+  const auto body = reply.Json();
+  EXPECT_EQ(body["events"], 400);
+  EXPECT_TRUE(body["verdict"].get<std::string>().starts_with("codband would have earned"))
+      << body["verdict"];
+  ASSERT_EQ(body["policies"].size(), 3U);
+  EXPECT_EQ(body["policies"][0]["estimates"][0]["value"], 0.375);
   EXPECT_EQ(Request("POST", "/v1/evaluate", "not a log\n", ndjson).status, 400);
   EXPECT_EQ(Request("POST", "/v1/evaluate", "", ndjson).Error("field"), "log");
   EXPECT_EQ(Request("POST", "/v1/evaluate?policies=table:/etc/passwd", TwoArmLog(), ndjson)
