@@ -10,7 +10,7 @@ packages=$PWD/build/web-tests
 mkdir -p "$packages"
 cp web/package.json web/package-lock.json "$packages"
 [ -d "$packages/node_modules/playwright-core" ] || npm ci --prefix "$packages" --no-audit --no-fund --loglevel=error
-TESTED_CODBAND=$(realpath "$program") CODBAND_WEB_PACKAGES=$packages CODBAND_CHROMIUM=$(command -v chromium) \
+TESTED_CODBAND=$(realpath "$program") WEB_TEST_PACKAGES=$packages WEB_TEST_CHROMIUM=$(command -v chromium) \
   node web/tests/screenshots.mjs docs/images "$@"
 if command -v pngquant >/dev/null; then
   pngquant --force --skip-if-larger --ext .png docs/images/dashboard-*.png || true

@@ -18,5 +18,5 @@ npm ci --prefix "$packages" --no-audit --no-fund --loglevel=error
 rm -rf "$packages/types" && mkdir "$packages/types"
 cp -r "$root/web/src" "$root/web/tsconfig.json" "$packages/types"
 "$packages/node_modules/.bin/tsc" -p "$packages/types"
-TESTED_CODBAND=$program CODBAND_WEB_PACKAGES=$packages CODBAND_CHROMIUM=$(command -v chromium) \
+TESTED_CODBAND=$program WEB_TEST_PACKAGES=$packages WEB_TEST_CHROMIUM=$(command -v chromium) \
   node --test "$root/web/tests/dashboard.test.mjs"

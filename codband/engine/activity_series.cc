@@ -33,8 +33,8 @@ void CountEstimates(const PendingDecision& pending, double reward, Activity& act
   if (facts.mode != Mode::kOnline) return activity.baseline.Add(reward);  // it is what was shown
   if (!facts.explored) return;
   const double baseline = DoublyRobust(decision, reward, facts.baseline_mean, first);
-  const double uniform = DoublyRobust(decision, reward, facts.uniform_mean,
-                                      1 / static_cast<double>(facts.offered));
+  const double uniform =
+      DoublyRobust(decision, reward, facts.uniform_mean, 1 / static_cast<double>(facts.offered));
   if (std::isfinite(baseline) && std::isfinite(uniform)) {
     activity.baseline.Add(baseline);
     activity.uniform.Add(uniform);

@@ -66,12 +66,13 @@ TEST(TimeSeriesTest, StepsAddUpMinutesAndHours) {
 TEST(TimeSeriesTest, KeepsADayOfMinutesAndAYearOfHours) {
   TimeSeries<Activity> series;
   std::int64_t minute = 0;
-  for (; minute < 3 * 24 * 60; ++minute) series.Add(minute * kMinute, Decisions(1));
+  for (; minute < 2 * 24 * 60; ++minute) series.Add(minute * kMinute, Decisions(1));
   EXPECT_EQ(series.minutes().size(), TimeSeries<Activity>::kMostMinutes);
   const auto hours = series.Range(0, minute * kMinute, kHour);
-  ASSERT_EQ(hours.size(), 72U);
+  ASSERT_EQ(hours.size(), 48U);
   for (const auto& [time, activity] : hours) EXPECT_EQ(activity.decisions, 60U) << time;
-  for (std::int64_t hour = 72; hour < 2 * 366 * 24; ++hour) series.Add(hour * kHour, Decisions(1));
+  const auto most = static_cast<std::int64_t>(TimeSeries<Activity>::kMostHours);
+  for (std::int64_t hour = 48; hour < most + 100; ++hour) series.Add(hour * kHour, Decisions(1));
   EXPECT_EQ(series.hours().size(), TimeSeries<Activity>::kMostHours);
 }
 
@@ -191,7 +192,8 @@ TEST(ActivitySeriesTest, WithoutExplorationThereIsNoEstimateAndTheBaselineIsItsO
   pending.facts = {.explored = false, .offered = 2};
   ActivitySeries::Count(pending, 1, false, group);
   EXPECT_EQ(group.activity.baseline.count, 0U);
-  pending.facts = {.mode = Mode::kApprentice, .source = Source::kBaseline, .agrees = true, .offered = 2};
+  pending.facts = {
+      .mode = Mode::kApprentice, .source = Source::kBaseline, .agrees = true, .offered = 2};
   ActivitySeries::Count(pending, 0.5, true, group);
   EXPECT_EQ(group.activity.baseline.count, 1U);
   EXPECT_EQ(group.activity.baseline.sum, 0.5);

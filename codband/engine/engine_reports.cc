@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <stdexcept>
+#include <string_view>
 #include <unordered_set>
 
 #include "codband/engine/local_engine.h"
@@ -62,7 +62,7 @@ DecisionFacts LocalEngine::FactsOf(const RankRequest& request, const Ranking& ra
                       .explored = options_.exploration_floor > 0,
                       .offered = static_cast<std::uint32_t>(ranking.arms.size()),
                       .baseline_mean = ranking.arms.front().mean};
-  facts.source = options_.mode != Mode::kOnline                        ? Source::kBaseline
+  facts.source = options_.mode != Mode::kOnline                   ? Source::kBaseline
                  : ChosenByFloor(key, options_.exploration_floor) ? Source::kFloor
                                                                   : Source::kPolicy;
   for (const Ranking::Arm& arm : ranking.arms) facts.uniform_mean += arm.mean;

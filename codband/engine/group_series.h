@@ -49,7 +49,7 @@ class GroupSeries {
   void Add(std::int64_t time_ms, const GroupActivity& activity);
 
   TimeSeries<GroupActivity> series_;
-  std::int64_t minute_ = -1;  // of the last entry
+  std::int64_t minute_ = -1;                                // of the last entry
   std::set<std::int64_t> changed_minutes_, changed_hours_;  // or dropped, since the checkpoint
 };
 

@@ -141,7 +141,8 @@ void LoadFacts(ByteReader& in, PendingDecision& pending) {
   facts.explored = (bits & kExploredBit) != 0;
   const unsigned mode = bits >> kModeShift & 3U;
   const unsigned source = bits >> kSourceShift & 3U;
-  if (mode > 2 || source > 2) in.Fail("mode and source", fmt::format("are {} and {}", mode, source));
+  if (mode > 2 || source > 2)
+    in.Fail("mode and source", fmt::format("are {} and {}", mode, source));
   facts.mode = static_cast<Mode>(mode);
   facts.source = static_cast<Source>(source);
   facts.offered = in.U32("number of actions");

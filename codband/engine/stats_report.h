@@ -53,8 +53,8 @@ struct Activity {
   static constexpr std::size_t kSources = 3;  // of Source
 
   std::uint64_t decisions = 0;
-  Moments rewards[kModes][kSources] = {};  // defaulted ones included
-  std::uint64_t defaulted = 0;             // of these: no reward came
+  Moments rewards[kModes][kSources] = {};              // defaulted ones included
+  std::uint64_t defaulted = 0;                         // of these: no reward came
   std::uint64_t duplicate = 0, late = 0, unknown = 0;  // rewards that changed nothing
   std::uint64_t compared = 0, agreed = 0;  // not online: the policy would have shown the same
   // Of each rewarded decision an unbiased estimate of what another choice would have brought, from

@@ -39,9 +39,14 @@ class TimeSeries {
   // The hours that are over when the minute of `time_ms` begins, and are not in hours() yet.
   Buckets OverBy(std::int64_t time_ms) const {
     Buckets over;
-    for (const auto& [minute, bucket] : minutes_) {
-      const std::int64_t hour = minute / 60;
-      if (hour != time_ms / kHourMs && !hours_.contains(hour)) over[hour] += bucket;
+    for (auto at = minutes_.begin(); at != minutes_.end();) {
+      const std::int64_t hour = at->first / 60;
+      const auto end = minutes_.lower_bound((hour + 1) * 60);
+      if (hour != time_ms / kHourMs && !hours_.contains(hour)) {
+        Bucket& sum = over[hour];
+        for (; at != end; ++at) sum += at->second;
+      }
+      at = end;
     }
     return over;
   }

@@ -59,13 +59,14 @@ std::string Verdict(const Evaluation& evaluation, double confidence) {
   if (logged.target == nullptr) {
     text = fmt::format("{} is best, with {}.", name, best.Text());
   } else if (best.value() <= logged.value()) {
-    text = fmt::format("No policy would have earned more than what was logged, {}; the next is {} "
-                       "with {}.",
-                       logged.Text(), name, best.Text());
+    text = fmt::format(
+        "No policy would have earned more than what was logged, {}; the next is {} "
+        "with {}.",
+        logged.Text(), name, best.Text());
   } else {
     const bool known = best.estimate->bootstrap && logged.estimate->bootstrap;
-    const bool apart = known && best.estimate->bootstrap->interval.low >
-                                    logged.estimate->bootstrap->interval.high;
+    const bool apart =
+        known && best.estimate->bootstrap->interval.low > logged.estimate->bootstrap->interval.high;
     text = fmt::format("{} would have earned {}, {} than what was logged, {}. {}", name,
                        best.Text(), Difference(best.value(), logged.value()), logged.Text(),
                        apart ? fmt::format("The {:g}% intervals do not overlap.", 100 * confidence)

@@ -30,9 +30,9 @@ std::string VerdictOf(std::vector<TargetReport> targets) {
 }
 
 TEST(VerdictTest, NamesTheBestAndByHowMuch) {
-  const std::string text = VerdictOf({Target("logged", true, 0.5, 0.01),
-                                      Target("uniform", false, 0.25, 0.01),
-                                      Target("codband", false, 0.75, 0.05)});
+  const std::string text =
+      VerdictOf({Target("logged", true, 0.5, 0.01), Target("uniform", false, 0.25, 0.01),
+                 Target("codband", false, 0.75, 0.05)});
   EXPECT_EQ(text,
             "codband would have earned 0.75 per decision (0.7 to 0.8), 50% more than what was "
             "logged, 0.5 per decision (0.49 to 0.51). The 95% intervals do not overlap.");

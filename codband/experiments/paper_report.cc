@@ -202,16 +202,15 @@ std::vector<Figure> RegretFigures(const PaperRecord& record) {
   for (const auto& [experiment, file, title] : kFigures) {
     const auto e = IndexOf(record, experiment);
     if (!e) continue;
-    figures.push_back({std::string(file),
-                       RegretChart(std::string(title), Rounds(record, *e), record.results[*e],
-                                   report::Scale::kLog),
-                       fmt::format("Log scale.{}{}",
-                                   record.seeds > 1
-                                       ? " Bands: ± one standard deviation between seeds."
-                                       : "",
-                                   std::ranges::any_of(record.policies, IsYardstick)
-                                       ? " Dashed: yardsticks, which know the ground truth."
-                                       : "")});
+    figures.push_back(
+        {std::string(file),
+         RegretChart(std::string(title), Rounds(record, *e), record.results[*e],
+                     report::Scale::kLog),
+         fmt::format("Log scale.{}{}",
+                     record.seeds > 1 ? " Bands: ± one standard deviation between seeds." : "",
+                     std::ranges::any_of(record.policies, IsYardstick)
+                         ? " Dashed: yardsticks, which know the ground truth."
+                         : "")});
   }
   return figures;
 }

@@ -32,8 +32,8 @@ int PolicyColour(const std::string& spec) {
   // In the order of their colours (report/svg_parts.h), then of dash patterns.
   constexpr std::string_view kOrder[] = {"codband", "linucb", "dlinucb", "adts",  "club",
                                          "",        "sclub",  "lints",   "random"};
-  constexpr int kPaper = 5;           // the paper's codband: lighter than the default
-  constexpr int kOtherCodband = 12;   // the same with another dash pattern
+  constexpr int kPaper = 5;          // the paper's codband: lighter than the default
+  constexpr int kOtherCodband = 12;  // the same with another dash pattern
   const std::string_view name = std::string_view(spec).substr(0, spec.find(':'));
   if (spec == "oracle-greedy") return report::kNeutralColour;
   if (spec == "oracle-filter") return 6;

@@ -201,8 +201,8 @@ void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
     }
   }
   if (series.draw != SeriesDraw::kMarkers) {
-    fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n",
-                   style.Line(series), LinePath(runs));
+    fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n", style.Line(series),
+                   LinePath(runs));
   }
   if (!markers.empty()) {
     fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n", style.Colour('f'),

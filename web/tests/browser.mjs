@@ -6,8 +6,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import process from 'node:process';
 
-// Packages are where CODBAND_WEB_PACKAGES says: a directory with node_modules.
-export const require = createRequire(join(process.env.CODBAND_WEB_PACKAGES ?? '.', 'package.json'));
+// Packages are where WEB_TEST_PACKAGES says: a directory with node_modules.
+export const require = createRequire(join(process.env.WEB_TEST_PACKAGES ?? '.', 'package.json'));
 const {chromium} = require('playwright-core');
 
 export const program = process.env.TESTED_CODBAND;
@@ -56,7 +56,7 @@ export async function api(server, method, path, body, headers = {}) {
 
 export function startBrowser() {
   return chromium.launch({
-    executablePath: process.env.CODBAND_CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.WEB_TEST_CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
       '--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
   });

@@ -1,5 +1,5 @@
 // The dashboard in a real browser, on the real server with the demo's traffic.
-//   TESTED_CODBAND=… CODBAND_WEB_PACKAGES=… node --test dashboard.test.mjs
+//   TESTED_CODBAND=… WEB_TEST_PACKAGES=… node --test dashboard.test.mjs
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {readFileSync} from 'node:fs';

@@ -5,7 +5,7 @@ import process from 'node:process';
 import {openPage, sleep, startBrowser, startServer} from './browser.mjs';
 
 const [directory, url] = process.argv.slice(2);
-const minutes = Number(process.env.CODBAND_SCREENSHOT_MINUTES ?? 6);
+const minutes = Number(process.env.WEB_TEST_MINUTES ?? 6);
 const log = '/tmp/codband-screenshots-' + process.pid;
 
 const server = url ? {url, stop: async () => undefined} : await startServer(['--demo', '--set', `decision_log.directory=${log}`]);
@@ -37,7 +37,7 @@ const biggest = models.sort((a, b) => b.users - a.users)[0].modelId;
 const first = items.sort((a, b) => (b.learned?.shown ?? 0) - (a.learned?.shown ?? 0))[0].id;
 
 const browser = await startBrowser();
-const only = process.env.CODBAND_SCREENSHOT_ONLY?.split(',');
+const only = process.env.WEB_TEST_ONLY?.split(',');
 for (const scheme of ['light', 'dark']) {
   for (const [name, hash, selector, prepare] of kPages) {
     if (only && !only.includes(name)) continue;

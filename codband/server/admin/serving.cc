@@ -188,16 +188,17 @@ std::string Serving::Greeting() const {
                   keys_ == nullptr ? "" : ", key required");
   if (demo_ == nullptr) return text;
   const std::string& user = demo_->world().hero();
-  fmt::format_to(std::back_inserter(text),
-                 "\n{} artists, {} listeners who change their minds now and then. The dashboard is at\n"
-                 "{}; watch {}, who changes about once a minute:\n{}/#/users/{}\n\nTry it:\n\n"
-                 "  curl -s '{}/v1/rank?explain=true' -H 'Content-Type: application/json' \\\n"
-                 "    -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
-                 "  curl -s {}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n"
-                 "    -d '{{\"value\": 1}}'  # EVENT_ID of the reply above\n"
-                 "  curl -s {}/v1/users/{}\n\n",
-                 demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, user, url_,
-                 user, url_, url_, user);
+  fmt::format_to(
+      std::back_inserter(text),
+      "\n{} artists, {} listeners who change their minds now and then. The dashboard is at\n"
+      "{}; watch {}, who changes about once a minute:\n{}/#/users/{}\n\nTry it:\n\n"
+      "  curl -s '{}/v1/rank?explain=true' -H 'Content-Type: application/json' \\\n"
+      "    -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
+      "  curl -s {}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n"
+      "    -d '{{\"value\": 1}}'  # EVENT_ID of the reply above\n"
+      "  curl -s {}/v1/users/{}\n\n",
+      demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, user, url_, user, url_,
+      url_, user);
   return text;
 }
 

@@ -48,8 +48,8 @@ void SetFile(const Call& call, const WebFile& file, std::string_view type) {
 }
 
 std::string Cookie(std::string_view token, std::string_view more, bool secure) {
-  return fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}{}\r\n",
-                     kSessionCookie, token, more, secure ? "; Secure" : "");
+  return fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}{}\r\n", kSessionCookie,
+                     token, more, secure ? "; Secure" : "");
 }
 
 Json SessionJson(const Gatekeeper::SessionFacts& facts) {
@@ -116,9 +116,8 @@ Awaitable<void> Api::Stats(Call& call) {
   if (!query.ok()) co_return SetApiError(call.reply, query.status());
   const StatsQuery& stats = query.value();
   Pending<engine::SeriesReport> report(call.worker);
-  RunOn(reports_, report, [this, stats] {
-    return engine_.Series(stats.from_ms, stats.to_ms, stats.step_ms);
-  });
+  RunOn(reports_, report,
+        [this, stats] { return engine_.Series(stats.from_ms, stats.to_ms, stats.step_ms); });
   co_await report.Wait();
   AppendSeries(call.reply.body, report.Take(), stats.from_ms, stats.to_ms);
 }
@@ -157,10 +156,9 @@ Awaitable<void> Api::OpenSession(Call& call) {
   const Result<std::string> key = ParseLogin(ParserOf(call), call.body);
   if (!key.ok()) co_return SetApiError(call.reply, key.status());
   if (options_.gatekeeper == nullptr) {
-    co_return SetApiError(call.reply, {.status = 409,
-                                       .code = "Conflict",
-                                       .field = "key",
-                                       .message = "this server needs none"});
+    co_return SetApiError(
+        call.reply,
+        {.status = 409, .code = "Conflict", .field = "key", .message = "this server needs none"});
   }
   auto opened = options_.gatekeeper->OpenSession(call.client, key.value());
   if (const auto* error = std::get_if<HttpError>(&opened)) {
@@ -190,10 +188,10 @@ Awaitable<void> Api::ListKeys(Call& call) {
   Json keys = Json::array();
   if (options_.gatekeeper != nullptr) {
     for (const Gatekeeper::KeyUse& key : options_.gatekeeper->ListKeys()) {
-      keys.push_back({{"name", key.name},
-                      {"role", AccessText(key.role)},
-                      {"lastUse", key.last_use_ms ? Json(FormatRfc3339(*key.last_use_ms))
-                                                  : Json(nullptr)}});
+      keys.push_back(
+          {{"name", key.name},
+           {"role", AccessText(key.role)},
+           {"lastUse", key.last_use_ms ? Json(FormatRfc3339(*key.last_use_ms)) : Json(nullptr)}});
     }
   }
   const Json json{{"required", options_.gatekeeper != nullptr}, {"keys", std::move(keys)}};

@@ -104,20 +104,18 @@ class SessionTest : public ServerFixture {
     for (const Access role : {Access::kRead, Access::kAdmin}) {
       keys_[role] = AddKey(file(), AccessText(role), role).value();
     }
-    gate_ = KeyGate::Open({.file = file(), .max_failures = 3, .now = [this] { return now_; }})
-                .value();
+    gate_ =
+        KeyGate::Open({.file = file(), .max_failures = 3, .now = [this] { return now_; }}).value();
     Start({.gatekeeper = gate_.get()});
   }
   std::filesystem::path file() const { return directory_ / "keys"; }
 
   // The header of the cookie, and the token for writes.
   std::pair<std::string, std::string> Login(Access role) {
-    const TestReply reply =
-        Request("POST", "/v1/session", R"({"key":")" + keys_[role] + R"("})");
+    const TestReply reply = Request("POST", "/v1/session", R"({"key":")" + keys_[role] + R"("})");
     EXPECT_EQ(reply.status, 200) << reply.body;
     const std::size_t begin = reply.headers.find("Set-Cookie: ") + 12;
-    const std::string cookie =
-        reply.headers.substr(begin, reply.headers.find(';', begin) - begin);
+    const std::string cookie = reply.headers.substr(begin, reply.headers.find(';', begin) - begin);
     EXPECT_TRUE(reply.Has("; Path=/; HttpOnly; SameSite=Strict\r\n")) << reply.headers;
     return {"Cookie: other=1; " + cookie + "\r\n",
             "X-CSRF-Token: " + reply.Json()["csrfToken"].get<std::string>() + "\r\n"};
@@ -210,11 +208,11 @@ TEST(SessionsTest, TheQuietestGivesWay) {
 
 TEST(SettingsJsonTest, SaysWhereASettingComesFrom) {
   const auto config = ReadServeConfig(
-      {.environment = {"CODBAND_REWARDS_WAIT_SECONDS=30", "CODBAND_API_KEY=a secret of many words"},
+      {.environment = {"CODBAND_REWARDS_WAIT_SECONDS=30", "CODBAND_API_KEY=a-secret-of-many-words"},
        .flags = {{"--set", "policy.seed", "7"}}});
   ASSERT_TRUE(config.ok()) << config.status().ToString();
   const std::string text = SettingsJson(config.value());
-  EXPECT_EQ(text.find("a secret"), std::string::npos);
+  EXPECT_EQ(text.find("a-secret"), std::string::npos);
   std::map<std::string, nlohmann::json> settings;
   for (const auto& each : nlohmann::json::parse(text)["settings"]) {
     settings[each["name"].get<std::string>()] = each;

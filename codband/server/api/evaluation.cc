@@ -148,14 +148,14 @@ Result<std::string> EvaluateFiles(const std::vector<std::string>& files,
   }
   const eval::LogSummary& summary = read.value().summary;
   return JsonText({{"verdict", eval::Verdict(evaluation.value(), options.confidence)},
-               {"events", evaluation.value().events},
-               {"users", log.users.size()},
-               {"actions", log.action_names.size()},
-               {"skippedLines", summary.skipped},
-               {"firstProblem", summary.first_problem},
-               {"confidence", options.confidence},
-               {"warnings", evaluation.value().warnings},
-               {"policies", std::move(policies)}});
+                   {"events", evaluation.value().events},
+                   {"users", log.users.size()},
+                   {"actions", log.action_names.size()},
+                   {"skippedLines", summary.skipped},
+                   {"firstProblem", summary.first_problem},
+                   {"confidence", options.confidence},
+                   {"warnings", evaluation.value().warnings},
+                   {"policies", std::move(policies)}});
 }
 
 EvaluationStream::EvaluationStream(const Call& call, boost::asio::thread_pool& pool, fs::path logs)

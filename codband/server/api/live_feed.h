@@ -18,7 +18,7 @@ class LiveFeed {
  public:
   using Clock = std::chrono::steady_clock;
   struct News {
-    std::uint64_t number = 0;  // 0: there are none yet
+    std::uint64_t number = 0;                      // 0: there are none yet
     std::shared_ptr<const std::string> json = {};  // shared by the streams that write it
   };
 

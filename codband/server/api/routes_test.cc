@@ -78,9 +78,9 @@ TEST(RouteTableTest, OnlyHealthLoginAndTheFilesOfTheDashboardAreOpen) {
   for (const Route& route : Api::Routes()) {
     if (route.access == Access::kOpen) open.insert(NameOf(route));
   }
-  EXPECT_EQ(open, (Names{"GET /v1/health/live", "GET /v1/health/ready", "GET /v1/session",
-                         "POST /v1/session", "GET /", "GET /app.js", "GET /app.css",
-                         "GET /icon.svg"}));
+  EXPECT_EQ(open,
+            (Names{"GET /v1/health/live", "GET /v1/health/ready", "GET /v1/session",
+                   "POST /v1/session", "GET /", "GET /app.js", "GET /app.css", "GET /icon.svg"}));
 }
 
 // Open to everybody, who then shows a key.

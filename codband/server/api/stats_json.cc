@@ -99,8 +99,8 @@ Json StatsJson(const engine::EngineStats& stats) {
           {"pending", stats.pending},
           {"changes", stats.changes},
           {"changesLastHour", stats.changes_last_hour},
-          {"learnerLag", stats.committed_sequence -
-                             std::min(stats.committed_sequence, stats.applied_sequence)},
+          {"learnerLag",
+           stats.committed_sequence - std::min(stats.committed_sequence, stats.applied_sequence)},
           {"queue", stats.queue},
           {"quarantined", stats.quarantined},
           {"damage", stats.damage.size()},
@@ -128,10 +128,10 @@ void AppendSeries(std::string& out, const engine::SeriesReport& series, std::int
   AddActivity(total, all);
   AddGroups(total, groups);
   out += JsonText({{"from", FormatRfc3339(from_ms)},
-               {"to", FormatRfc3339(to_ms)},
-               {"stepSeconds", series.step_ms / 1000},
-               {"points", std::move(points)},
-               {"total", std::move(total)}});
+                   {"to", FormatRfc3339(to_ms)},
+                   {"stepSeconds", series.step_ms / 1000},
+                   {"points", std::move(points)},
+                   {"total", std::move(total)}});
 }
 
 std::string LiveJson(const LiveFacts& facts) {
@@ -140,17 +140,17 @@ std::string LiveJson(const LiveFacts& facts) {
   Json since = Json::object();
   AddActivity(since, facts.stats.activity);
   return JsonText({{"time", FormatRfc3339(facts.server.now_ms)},
-               {"start", FormatRfc3339(facts.server.start_time_ms)},
-               {"version", kVersion},
-               {"mode", facts.mode},
-               {"stats", StatsJson(facts.stats)},
-               {"decisionLogLost", facts.log_lost},
-               {"connections", facts.server.connections},
-               {"connectionsLimit", facts.server.max_connections},
-               {"point", facts.minute.points.empty() ? Json(nullptr)
-                                                     : PointJson(facts.minute.points.back())},
-               {"sinceStart", std::move(since)},
-               {"changes", std::move(changes)}});
+                   {"start", FormatRfc3339(facts.server.start_time_ms)},
+                   {"version", kVersion},
+                   {"mode", facts.mode},
+                   {"stats", StatsJson(facts.stats)},
+                   {"decisionLogLost", facts.log_lost},
+                   {"connections", facts.server.connections},
+                   {"connectionsLimit", facts.server.max_connections},
+                   {"point", facts.minute.points.empty() ? Json(nullptr)
+                                                         : PointJson(facts.minute.points.back())},
+                   {"sinceStart", std::move(since)},
+                   {"changes", std::move(changes)}});
 }
 
 }  // namespace codband::server

@@ -15,10 +15,10 @@ HttpError KeyError(int status, std::string_view code, std::string message) {
 
 std::optional<HttpError> VerdictError(const Gatekeeper::Verdict& verdict) {
   if (verdict.retry_after_s > 0) {
-    HttpError error = KeyError(
-        429, "TooManyFailures",
-        fmt::format("too many wrong keys came from this address; try again in {} seconds",
-                    verdict.retry_after_s));
+    HttpError error =
+        KeyError(429, "TooManyFailures",
+                 fmt::format("too many wrong keys came from this address; try again in {} seconds",
+                             verdict.retry_after_s));
     error.retry_after_s = static_cast<int>(verdict.retry_after_s);
     return error;
   }
@@ -55,8 +55,8 @@ std::optional<HttpError> RequestAccess::CheckSession(const RequestHead& head, Ac
   }
   if (Allows(session->role, needed)) return std::nullopt;
   return KeyError(403, "Forbidden",
-                  fmt::format("the session has the role {}, expected {}",
-                              AccessText(session->role), AccessText(needed)));
+                  fmt::format("the session has the role {}, expected {}", AccessText(session->role),
+                              AccessText(needed)));
 }
 
 }  // namespace codband::server

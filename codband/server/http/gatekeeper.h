@@ -34,7 +34,8 @@ class Gatekeeper {
   virtual std::uint64_t generation() const = 0;
 
   // Sessions of people who have shown a key: a cookie has the token, and writes also send `csrf`,
-  // which pages of other sites cannot know. A session ends with its key, or after hours without use.
+  // which pages of other sites cannot know. A session ends with its key, or after hours without
+  // use.
   struct SessionFacts {
     Access role = Access::kRead;
     std::string name = {};  // of the key; empty: that of the setting

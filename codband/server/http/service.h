@@ -54,7 +54,7 @@ struct Call {
   const RouteMatch& match;  // found
   const RequestHead& head;
   const boost::asio::ip::address& client;
-  std::string_view body;    // empty if the body is streamed
+  std::string_view body;  // empty if the body is streamed
   Reply& reply;
 };
 

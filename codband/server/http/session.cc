@@ -125,9 +125,8 @@ Awaitable<bool> Session::ServeOne() {
     co_await service_.Handle(call);
   }
   const bool streams = reply_.stream != nullptr && !match_.head;
-  const bool keep_alive =
-      reader_->is_done() && reader_->keep_alive() && !reply_.close && !worker_.stopping() &&
-      !streams;
+  const bool keep_alive = reader_->is_done() && reader_->keep_alive() && !reply_.close &&
+                          !worker_.stopping() && !streams;
   AppendReply(keep_alive);
   worker_.metrics().Record(match_.index, reply_.status, Clock::now() - received_);
   ClearAndShrink(body_);

@@ -112,9 +112,8 @@ std::variant<Gatekeeper::Opened, HttpError> KeyGate::OpenSession(
   if (const auto error = VerdictError(verdict)) return *error;
   const std::lock_guard lock(mutex_);
   Opened opened{.token = sessions_.Open(record, now_())};
-  opened.facts = {.role = record.role,
-                  .name = record.name,
-                  .csrf = sessions_.Find(opened.token, now_())->csrf};
+  opened.facts = {
+      .role = record.role, .name = record.name, .csrf = sessions_.Find(opened.token, now_())->csrf};
   return opened;
 }
 
@@ -131,8 +130,7 @@ std::optional<Gatekeeper::SessionFacts> KeyGate::FindSession(std::string_view to
     sessions_.Close(token);
     return std::nullopt;
   }
-  return SessionFacts{
-      .role = session->key.role, .name = session->key.name, .csrf = session->csrf};
+  return SessionFacts{.role = session->key.role, .name = session->key.name, .csrf = session->csrf};
 }
 
 void KeyGate::CloseSession(std::string_view token) {

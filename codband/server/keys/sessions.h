@@ -12,9 +12,9 @@
 
 namespace codband::server {
 
-// Who has logged in: sessions by their tokens, of which only hashes are kept. A session that was not
-// used for kIdle is over; of more than kMost the one that was quiet for longest ends. In memory: a
-// restart ends them all. Not thread-safe.
+// Who has logged in: sessions by their tokens, of which only hashes are kept. A session that was
+// not used for kIdle is over; of more than kMost the one that was quiet for longest ends. In
+// memory: a restart ends them all. Not thread-safe.
 class Sessions {
  public:
   using Clock = std::chrono::steady_clock;
