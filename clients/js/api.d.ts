@@ -325,11 +325,12 @@ export type Change = {
   fromModelId: number | null;
   /** null: none yet. */
   toModelId: number | null;
-  /** The last rewards before it, beside what was expected of them. */
+  /** The last rewards, beside what was expected of them and those before. */
   evidence?: {
     rewards: number;
     expected: number;
     got: number;
+    before: number;
   };
 };
 

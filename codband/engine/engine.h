@@ -138,11 +138,12 @@ struct RewardReply {
   std::uint64_t sequence = 0;  // place in the order of learning; 0 unless accepted and learned
 };
 
-// Why a change was seen: the last rewards before it beside what was expected of them.
+// Why a change was seen: the last rewards, beside what was expected of them and those before.
 struct Evidence {
   std::uint32_t rewards = 0;  // how many; 0: not known
-  float expected = 0;         // their mean expectation
-  float got = 0;              // and what they were in the mean
+  float expected = 0;         // their mean expectation, which follows what is learned meanwhile
+  float got = 0;              // what they were in the mean
+  float before = 0;           // the mean of the others that are remembered; of themselves if none
 };
 
 struct Change {

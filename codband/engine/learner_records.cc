@@ -54,15 +54,20 @@ void Person::AddTick(std::int64_t time_ms, double reward, double expected) {
 
 Evidence Person::LastEvidence() const {
   constexpr std::size_t kMost = 8;
-  Evidence evidence;
-  for (std::size_t i = ticks.size() - std::min(kMost, ticks.size()); i < ticks.size(); ++i) {
-    ++evidence.rewards;
-    evidence.expected += ticks[i].expected;
-    evidence.got += ticks[i].reward;
+  const std::size_t split = ticks.size() - std::min(kMost, ticks.size());
+  Evidence evidence{.rewards = static_cast<std::uint32_t>(ticks.size() - split)};
+  if (ticks.empty()) return evidence;
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    if (i < split) {
+      evidence.before += ticks[i].reward;
+    } else {
+      evidence.expected += ticks[i].expected;
+      evidence.got += ticks[i].reward;
+    }
   }
-  if (evidence.rewards == 0) return evidence;
   evidence.expected /= static_cast<float>(evidence.rewards);
   evidence.got /= static_cast<float>(evidence.rewards);
+  evidence.before = split == 0 ? evidence.got : evidence.before / static_cast<float>(split);
   return evidence;
 }
 
@@ -79,7 +84,7 @@ void Person::Save(ByteWriter& out) const {
   }
   for (const Move& move : moves) {
     out.U32(move.evidence.rewards);
-    out.Floats(std::array{move.evidence.expected, move.evidence.got});
+    out.Floats(std::array{move.evidence.expected, move.evidence.got, move.evidence.before});
   }
   out.U64(ticks.size());
   for (const Tick& tick : ticks) {
@@ -103,17 +108,19 @@ void Person::Load(ByteReader& in) {
   }
   ticks.clear();
   if (in.remaining() == 0) return;  // of a version without what follows
-  std::array<float, 2> pair{};
   for (Move& move : moves) {
+    std::array<float, 3> means{};
     move.evidence.rewards = in.U32("number of rewards before a change");
-    in.Floats("expectation before a change", pair);
-    move.evidence.expected = pair[0];
-    move.evidence.got = pair[1];
+    in.Floats("means before a change", means);
+    move.evidence.expected = means[0];
+    move.evidence.got = means[1];
+    move.evidence.before = means[2];
   }
   const std::size_t last = in.Count("number of last rewards", 12);
   if (last > 0) ticks.reserve(kMostTicks);
   for (std::size_t i = 0; i < last && in.ok(); ++i) {
     const std::uint32_t time_s = in.U32("time of a reward");
+    std::array<float, 2> pair{};
     in.Floats("reward and its expectation", pair);
     ticks.push_back({.time_s = time_s, .reward = pair[0], .expected = pair[1]});
   }

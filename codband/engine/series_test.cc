@@ -142,7 +142,7 @@ TEST(EngineSeriesTest, AChangeHasItsEvidence) {
   for (const Change& change : changes) {
     if (change.user != "user0" && change.user != "user1") continue;
     EXPECT_EQ(change.evidence.rewards, 8U);
-    EXPECT_GT(change.evidence.expected, change.evidence.got);
+    EXPECT_GT(change.evidence.before, change.evidence.got);
   }
 }
 

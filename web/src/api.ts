@@ -43,6 +43,7 @@ export interface Evidence {
   rewards: number;
   expected: number;
   got: number;
+  before: number;
 }
 export interface Change {
   time: string;

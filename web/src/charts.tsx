@@ -132,7 +132,7 @@ export function Stream(props: {times: number[]; groups: Map<number, number[]>; s
   const height = 240;
   const n = props.times.length;
   const wide = Math.max(0, width);
-  const right = wide < 500 ? 66 : 84;
+  const right = 84;
   const inner = Math.max(1, wide - right - 8);
   const ids = [...props.groups.keys()].sort((a, b) => a - b);
   const totals = props.times.map((_, i) => ids.reduce((sum, id) => sum + props.groups.get(id)![i], 0));
@@ -150,13 +150,15 @@ export function Stream(props: {times: number[]; groups: Map<number, number[]>; s
       there(bottom).reverse().map(p => p.map(v => v.toFixed(1)).join(',')).join('L') + 'Z';
     return {id, path, middle: (top[n - 1] + bottom[n - 1]) / 2, size: sizes[n - 1], tall: bottom[n - 1] - top[n - 1]};
   });
-  const ticks = n < 2 ? [0] : [0, Math.floor((n - 1) / 2), n - 1];
+  const middle = props.times.findIndex(time => time >= props.times[0] + span / 2);
+  const fits = n > 2 && Math.abs(x(middle) - 8 - inner / 2) < inner / 8;
+  const ticks = n < 2 ? [0] : fits ? [0, middle, n - 1] : [0, n - 1];
   const clock = new Intl.DateTimeFormat(undefined, span > 86400 ? {day: 'numeric', month: 'short'} : {hour: '2-digit', minute: '2-digit'});
   return (
     <figure class="chart">
       <div ref={box} class="plot">
         {wide > 0 && n > 0 && (
-          <svg width={wide} height={height} role="img" aria-label={props.summary}>
+          <svg width={wide} height={height} role="group" aria-label={props.summary}>
             {layers.map(layer => (
               <a href={`#/groups/${layer.id}`} key={layer.id} aria-label={groupName(layer.id)}>
                 <path d={layer.path} fill={groupColour(layer.id)} class="stream"><title>{`${groupName(layer.id)}: ${layer.size} users now`}</title></path>

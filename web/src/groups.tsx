@@ -54,9 +54,9 @@ function Cloud(props: {model: Model; height?: number}) {
       layout.stop();
     };
   }, [key]);
-  if (lifted.length === 0) return <div ref={box}><p class="muted">No tag stands out.</p></div>;
+  if (lifted.length === 0) return <div class="cloud"><div ref={box}><p class="muted">No tag stands out.</p></div></div>;
   return (
-    <div ref={box} class="cloud">
+    <div class="cloud"><div ref={box}>
       <svg width={width} height={height} role="img" aria-label={`Words of ${groupName(model.modelId)}: ${lifted.map(tag => tag.tag).join(', ')}`}>
         <g transform={`translate(${width / 2},${height / 2})`}>
           {words.map(word => (
@@ -64,7 +64,7 @@ function Cloud(props: {model: Model; height?: number}) {
           ))}
         </g>
       </svg>
-    </div>
+    </div></div>
   );
 }
 

@@ -111,7 +111,7 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
             </table>
           </Scroll>
         )}
-        <nav class="pager" aria-label="Pages">
+        <nav class="pager" aria-label="More items">
           {after && <a href={find ? `#/items?find=${id(find)}` : '#/items'}>First page</a>}
           {value?.next && items.length >= kPage && <a href={`#/items?${find ? `find=${id(find)}&` : ''}after=${id(value.next)}`}>Next page</a>}
         </nav>

@@ -158,7 +158,7 @@ export function Changes(props: {live: Live; most: number}) {
   return (
     <Scroll label="Latest changes">
       <table>
-        <thead><tr><th>When</th><th>Who</th><th>From</th><th>To</th><th class="n">Expected → got</th></tr></thead>
+        <thead><tr><th>When</th><th>Who</th><th>From</th><th>To</th><th class="n">Reward before → now</th></tr></thead>
         <tbody>
           {changes.map(change => (
             <tr key={change.time + change.userId}>
@@ -166,7 +166,7 @@ export function Changes(props: {live: Live; most: number}) {
               <td><UserLink user={change.userId} /></td>
               <td><Group model={change.fromModelId} /></td>
               <td><Group model={change.toModelId} /></td>
-              <td class="n nowrap">{change.evidence ? `${number(change.evidence.expected, 2)} → ${number(change.evidence.got, 2)}` : '–'}</td>
+              <td class="n nowrap">{change.evidence ? `${number(change.evidence.before, 2)} → ${number(change.evidence.got, 2)}` : '–'}</td>
             </tr>
           ))}
         </tbody>

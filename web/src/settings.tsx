@@ -138,9 +138,9 @@ function OperationView(props: {api: Document; path: string; method: string; oper
       <div class="pad">
         {operation.description && <p>{operation.description}</p>}
         <p class="hint">Role: {(operation['x-codband-roles'] ?? []).join(', ') || 'none, open to everybody'}</p>
-        {parameters.length > 0 && <><h4>Parameters</h4><ul class="fields">{parameters.map(each => <li key={each.name}><code>{each.name}</code> <span class="type">{each.in}, {typeName(api, each.schema)}{each.required ? ', required' : ''}</span> {each.description}</li>)}</ul></>}
-        {body && <><h4>Body: {body[0]}</h4><Fields api={api} schema={body[1].schema} depth={0} />{body[1].example !== undefined && <Code label="Example of a body" text={typeof body[1].example === 'string' ? body[1].example : JSON.stringify(body[1].example, null, 2)} />}</>}
-        <h4>Replies</h4>
+        {parameters.length > 0 && <><h3>Parameters</h3><ul class="fields">{parameters.map(each => <li key={each.name}><code>{each.name}</code> <span class="type">{each.in}, {typeName(api, each.schema)}{each.required ? ', required' : ''}</span> {each.description}</li>)}</ul></>}
+        {body && <><h3>Body: {body[0]}</h3><Fields api={api} schema={body[1].schema} depth={0} />{body[1].example !== undefined && <Code label="Example of a body" text={typeof body[1].example === 'string' ? body[1].example : JSON.stringify(body[1].example, null, 2)} />}</>}
+        <h3>Replies</h3>
         <ul class="fields">{Object.entries(operation.responses).map(([status, reference]) => {
           const response = resolve(api, reference);
           const content = response.content && Object.values(response.content)[0];

@@ -176,7 +176,7 @@ export function UserPage(props: {id: string; session: Session}) {
               {user.changes.slice().reverse().slice(0, 12).map(change => (
                 <li key={change.time}>
                   <Ago time={change.time} />: <Group model={change.fromModelId} /> → <Group model={settledIn(user, change)} />
-                  {change.evidence && <p class="hint">The last {change.evidence.rewards} choices were expected to bring {number(change.evidence.expected, 2)} each and brought {number(change.evidence.got, 2)}.</p>}
+                  {change.evidence && <p class="hint">The last {change.evidence.rewards} choices brought {number(change.evidence.got, 2)} each; those before {number(change.evidence.before, 2)}.</p>}
                 </li>
               ))}
             </ul>

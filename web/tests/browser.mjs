@@ -62,6 +62,15 @@ export function startBrowser() {
   });
 }
 
+// Waits until what the function computes is true. The page's own functions that wait compile text,
+// which its Content-Security-Policy forbids.
+export async function until(compute, ms) {
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(100)) {
+    if (await compute()) return;
+  }
+  throw new Error(`waited ${ms} ms in vain: ${compute}`);
+}
+
 // A page that notes what must not happen: errors on the console, failures, requests elsewhere.
 export async function openPage(browser, server, {width = 1280, height = 900, scheme = 'light', reducedMotion = 'reduce'} = {}) {
   const context = await browser.newContext({viewport: {width, height}, colorScheme: scheme, reducedMotion, deviceScaleFactor: 1});
@@ -82,7 +91,7 @@ export async function openPage(browser, server, {width = 1280, height = 900, sch
   });
   const go = async (hash, selector = 'main h1') => {
     await page.goto(`${server.url}/${hash}`);
-    await page.waitForSelector(selector);
+    await page.waitForSelector(selector, {state: 'attached'});
   };
   return {page, faults, go, close: () => context.close()};
 }

@@ -5,7 +5,7 @@ import {execFileSync} from 'node:child_process';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {after, before, describe, test} from 'node:test';
-import {api, openPage, program, require, sleep, startBrowser, startServer} from './browser.mjs';
+import {api, openPage, program, require, sleep, startBrowser, startServer, until} from './browser.mjs';
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -76,7 +76,7 @@ describe('with the demo', () => {
     await view.go('#/', '.tile dd');
     const decisions = () => view.page.locator('.tile dd').first().textContent();
     const first = await decisions();
-    await view.page.waitForFunction(text => document.querySelector('.tile dd').textContent !== text, first, {timeout: 10000});
+    await until(async () => (await decisions()) !== first, 10000);
     // The latest change that the server knows is on the page three seconds later at most.
     const seen = (await api(server, 'GET', '/v1/changes?limit=1')).changes[0]?.time;
     let change;
@@ -95,7 +95,7 @@ describe('with the demo', () => {
     await view.go('#/users/ada-1', '.life rect');
     const changes = () => view.page.locator('.life .moment').count();
     const start = await changes();
-    await view.page.waitForFunction(count => document.querySelectorAll('.life .moment').length > count, start, {timeout: 150000});
+    await until(async () => (await changes()) > start, 150000);
     assert.deepEqual(view.faults, []);
     await view.close();
   });
@@ -124,7 +124,7 @@ describe('with the demo', () => {
     await page.locator('tbody a').click();
     await page.getByRole('button', {name: /Delete this item/}).click();
     await page.getByRole('button', {name: 'Yes, delete'}).click();
-    await page.waitForFunction(() => location.hash === '#/items');
+    await until(() => page.evaluate(() => location.hash === '#/items'), 10000);
     await assert.rejects(api(server, 'GET', '/v1/items/aaa%20night'), /404/);
     assert.deepEqual(view.faults, []);
     await view.close();

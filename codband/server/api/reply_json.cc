@@ -83,6 +83,7 @@ void AppendChange(std::string& out, const engine::Change& change, bool with_user
     AppendMember(out, ",\"evidence\":{\"rewards\":", std::uint64_t{change.evidence.rewards});
     AppendMember(out, ",\"expected\":", double{change.evidence.expected});
     AppendMember(out, ",\"got\":", double{change.evidence.got});
+    AppendMember(out, ",\"before\":", double{change.evidence.before});
     out += '}';
   }
   out += '}';

@@ -169,13 +169,13 @@ TEST(ReplyJsonTest, User) {
                    .observations = 5,
                    .period_observations = 3,
                    .first_ms = 1'562'500'700'000,
-                   .changes = {{"u", 1'562'500'800'123, 1, 2, {8, 0.75F, 0.125F}}},
+                   .changes = {{"u", 1'562'500'800'123, 1, 2, {8, 0.75F, 0.125F, 0.5F}}},
                    .ticks = {{1'562'500'800'000, 1, 0.5F}}});
   EXPECT_EQ(json::parse(out), json::parse(R"({"userId":"u","modelId":2,"modelChance":0.75,
               "firstSeen":"2019-07-07T11:58:20.000Z",
               "since":"2019-07-07T12:00:00.123Z","observations":5,"periodObservations":3,
               "changes":[{"time":"2019-07-07T12:00:00.123Z","fromModelId":1,"toModelId":2,
-                          "evidence":{"rewards":8,"expected":0.75,"got":0.125}}],
+                          "evidence":{"rewards":8,"expected":0.75,"got":0.125,"before":0.5}}],
               "lastRewards":[{"time":"2019-07-07T12:00:00.000Z","reward":1,"expected":0.5}]})"));
 }
 

@@ -80,7 +80,8 @@ Json ChangeJson(const engine::Change& change) {
   if (change.evidence.rewards > 0) {
     json["evidence"] = {{"rewards", change.evidence.rewards},
                         {"expected", change.evidence.expected},
-                        {"got", change.evidence.got}};
+                        {"got", change.evidence.got},
+                        {"before", change.evidence.before}};
   }
   return json;
 }
