@@ -167,6 +167,16 @@ TEST_F(SessionTest, EndsByLogoutByItsKeyAndByTime) {
   EXPECT_EQ(Request("GET", "/v1/models", "", admin).status, 401);
 }
 
+TEST_F(SessionTest, ItsEndEndsItsNews) {
+  const auto [cookie, csrf] = Login(Access::kRead);
+  TestClient client = Connect();
+  client.Send("GET /v1/live HTTP/1.1\r\nHost: localhost\r\n" + cookie + "\r\n");
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_FALSE(client.ReceiveUntil("event: live\ndata: ", "\n\n").empty());
+  EXPECT_EQ(Request("DELETE", "/v1/session", "", cookie + csrf).status, 204);
+  EXPECT_TRUE(client.EndsAtLast());
+}
+
 TEST_F(SessionTest, WrongKeysAreRefusedAndCounted) {
   for (int i = 0; i < 3; ++i) {
     const TestReply reply =

@@ -159,6 +159,8 @@ Awaitable<void> Session::RunReplyStream(ReplyStream& stream) {
     connection_.Enter(State::kIdle, 0);
     more = co_await stream.Next(worker_, connection_.output());
     if (connection_.output().empty()) continue;
+    // A key that was removed, or a session that is over, ends it.
+    if (access_.Check(head_, match_.route)) co_return;
     const bool written = co_await connection_.WriteAll();
     more = more && written;
   }
