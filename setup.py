@@ -31,7 +31,7 @@ class BuildWithCMake(build_ext):
         build.mkdir(parents=True, exist_ok=True)
         subprocess.run(
             ["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release",
-             "-DCMAKE_UNITY_BUILD=ON", "-DCODBAND_TESTS=OFF", "-DCODBAND_PYTHON=ON", "-DCODBAND_INSTALL=OFF",
+             "-DCMAKE_UNITY_BUILD=ON", "-DCODBAND_TESTS=OFF", "-DCODBAND_WEB=OFF", "-DCODBAND_PYTHON=ON", "-DCODBAND_INSTALL=OFF",
              f"-DPython_EXECUTABLE={sys.executable}"], check=True)
         subprocess.run(["cmake", "--build", str(build), "--target", "codband_python"], check=True)
         modules = list((build / "python" / "codband").glob("_core.*.so"))

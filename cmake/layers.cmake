@@ -34,6 +34,6 @@ codband_layer(report USES base)
 codband_layer(experiments USES base linalg policy sim data replay eval report)
 codband_layer(store NO_JSON USES base)
 codband_layer(engine NO_JSON USES base linalg features policy store)
-codband_layer(server USES base linalg features policy store engine)
+codband_layer(server USES base linalg features policy eval store engine)
 codband_layer(cli USES base linalg policy sim data replay eval report experiments store engine
                        server)

@@ -22,6 +22,10 @@ case "${1:-}" in
     ;;
   *) echo "usage: scripts/setup.sh [--test | --clang]" >&2; exit 2 ;;
 esac
+# For the dashboard. Not Debian's if there are others: theirs conflict.
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+  packages+=(nodejs npm)
+fi
 if [ "${1:-}" = --clang ]; then
   packages+=(clang-19 clang-tidy-19 libclang-rt-19-dev)
 fi

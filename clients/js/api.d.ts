@@ -1,5 +1,118 @@
 // Made from the server's openapi.json by generate_types.mjs; do not edit.
 
+/** Numbers, their mean and its 95% interval, from two on. */
+export type Moments = {
+  count: number;
+  sum: number;
+  squares: number;
+  mean?: number;
+  low?: number;
+  high?: number;
+};
+
+export type Activity = {
+  decisions: number;
+  rewards: Moments;
+  rewardsBy: {
+    mode: "online" | "apprentice" | "logging_only";
+    source: "policy" | "floor" | "baseline";
+    count: number;
+    sum: number;
+  }[];
+  defaulted: number;
+  duplicate: number;
+  late: number;
+  unknown: number;
+  /** Of each rewarded decision an estimate of what the first action would have brought. */
+  baseline: Moments;
+  /** The same of any action with equal chances. */
+  uniform: Moments;
+  compared: number;
+  agreed: number;
+  delaySeconds: Moments;
+  changes: number;
+  users: number;
+  groups: {
+    modelId: number;
+    users: number;
+  }[];
+};
+
+export type Stats = {
+  from: string;
+  to: string;
+  stepSeconds: number;
+  points: (Activity & {
+    time: string;
+  })[];
+  total: Activity;
+};
+
+export type Session = {
+  keyRequired: boolean;
+  role: string | null;
+  name?: string;
+  csrfToken?: string;
+};
+
+export type Login = {
+  key: string;
+};
+
+export type Settings = {
+  settings: {
+    name: string;
+    value: unknown;
+    default: unknown;
+    origin: string;
+    allowed: string;
+    help: string;
+  }[];
+};
+
+export type Keys = {
+  required: boolean;
+  keys: {
+    name: string;
+    role: string;
+    lastUse: string | null;
+  }[];
+};
+
+export type Logs = {
+  enabled: boolean;
+  logs: {
+    name: string;
+    bytes: number;
+  }[];
+};
+
+export type EvaluationReply = {
+  verdict: string;
+  events: number;
+  users: number;
+  actions: number;
+  skippedLines: number;
+  firstProblem: string;
+  confidence: number;
+  warnings: string[];
+  policies: {
+    name: string;
+    logged: boolean;
+    effectiveEvents: number;
+    warnings: string[];
+    estimates: {
+      estimator: string;
+      value?: number;
+      low?: number;
+      high?: number;
+      guaranteedLow?: number;
+      guaranteedHigh?: number;
+      headline: boolean;
+    }[];
+  }[];
+};
+
 export type PersonalizerRankReply = {
   ranking: {
     id: string;
@@ -212,6 +325,13 @@ export type Change = {
   fromModelId: number | null;
   /** null: none yet. */
   toModelId: number | null;
+  /** The last rewards, beside what was expected of them and those before. */
+  evidence?: {
+    rewards: number;
+    expected: number;
+    got: number;
+    before: number;
+  };
 };
 
 export type Changes = {
@@ -223,10 +343,16 @@ export type User = {
   /** null: none yet. */
   modelId: number | null;
   modelChance: number;
+  firstSeen: string;
   since: string;
   observations: number;
   periodObservations: number;
   changes: Change[];
+  lastRewards: {
+    time: string;
+    reward: number;
+    expected: number;
+  }[];
 };
 
 export type Model = {
@@ -242,9 +368,15 @@ export type Model = {
     id: string;
     mean: number;
   }[];
+  bottomItems: {
+    id: string;
+    mean: number;
+  }[];
   topTags: {
     tag: string;
     count: number;
+    /** How much more often the best items have it than all items. */
+    lift: number;
   }[];
 };
 

@@ -40,6 +40,7 @@ Committer::Committer(store::Store& store, LeftRight<Catalogue>& catalogue,
       clock_(clock),
       sinks_(std::move(sinks)),
       decisions_(store, options.reward_wait_ms),
+      activity_(store),
       clerk_(std::move(clerk)),
       committed_sequence_(last_sequence) {}
 
@@ -55,6 +56,7 @@ Result<std::unique_ptr<Committer>> Committer::Open(store::Store& store,
   std::unique_ptr<Committer> committer(new Committer(
       store, catalogue, options, clock.value(), last_sequence, std::move(sinks), std::move(clerk)));
   CODBAND_RETURN_IF_ERROR(committer->decisions_.Load());
+  CODBAND_RETURN_IF_ERROR(committer->activity_.Load());
   committer->counters_.pending = committer->decisions_.waiting();
   return committer;
 }
@@ -200,6 +202,7 @@ void Committer::Note(std::string& remembered, const Status& status, std::string_
 
 Status Committer::Commit(CommitGroup& group) {
   decisions_.Seal(group);
+  activity_.Seal(group);
   SaveClock(group);
   if (!group.batch.empty()) {
     const Status status = store_.Write(group.batch, options_.sync);
@@ -212,6 +215,7 @@ Status Committer::Commit(CommitGroup& group) {
   }
   committed_sequence_ = group.sequence;
   decisions_.Committed(group);
+  activity_.Committed(group);
   counters_.pending = decisions_.waiting();
   counters_.expired += group.pending.expired;
   counters_.defaulted += group.defaulted;
@@ -242,6 +246,7 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
   }
   if (command.fingerprint == 0) {
     AddColumns(command, group);
+    ++group.activity.decisions;
     group.after.push_back(std::move(command.done));
     return decisions_.Add(std::move(command.event_id), command.user, std::move(command.pending),
                           command.deadline_ms, group);
@@ -254,6 +259,7 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
       return Refuse(command.done, fresh, group);
     }
     AddColumns(command, group);
+    ++group.activity.decisions;
     group.after.push_back(std::move(command.done));
     return decisions_.AddNamed(command.event_id, command.user, std::move(command.pending),
                                command.deadline_ms, group);
@@ -336,6 +342,7 @@ void Committer::Process(RewardCommand& command, CommitGroup& group) {
     return Refuse(command.done, found.status(), group);
   }
   if (!found.ok() || decisions_.IsForgotten(found.value(), group)) {
+    ++group.activity.unknown;
     return answer(RewardOutcome::kUnknown, counters_.unknown);
   }
   const PendingDecision& pending = found.value();
@@ -344,11 +351,13 @@ void Committer::Process(RewardCommand& command, CommitGroup& group) {
             sinks_.rejection ? sinks_.rejection(HashEvent(command.event_id)) : std::nullopt) {
       return Refuse(command.done, *rejection, group);
     }
+    ++group.activity.duplicate;
     return answer(RewardOutcome::kDuplicate, counters_.duplicate);
   }
   const bool past = pending.state == PendingDecision::State::kPast;
   if (pending.state == PendingDecision::State::kExpired ||
       (pending.deadline_ms < group.now_ms && !past)) {
+    ++group.activity.late;
     return answer(RewardOutcome::kLate, counters_.late);
   }
   // A reward for a deferred decision says that it was shown.
@@ -369,6 +378,7 @@ void Committer::Process(RewardCommand& command, CommitGroup& group) {
 
 void Committer::Conclude(const std::string& event_id, const PendingDecision& pending, double reward,
                          bool defaulted, Engine::Done<Status> done, CommitGroup& group) const {
+  ActivitySeries::Count(pending, reward, defaulted, group);
   if (pending.learn) {
     group.Log({.kind = LogRecord::Kind::kLearn,
                .time_ms = group.wall_ms,

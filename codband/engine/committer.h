@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "codband/engine/activity_series.h"
 #include "codband/engine/catalogue.h"
 #include "codband/engine/column_clerk.h"
 #include "codband/engine/commit_group.h"
@@ -121,6 +122,7 @@ class Committer {
   const WaitClock& clock() const { return clock_; }
 
   const Counters& counters() const { return counters_; }
+  const ActivitySeries& activity() const { return activity_; }
   std::size_t queue_length() const;
   std::uint64_t committed_sequence() const { return committed_sequence_.load(); }
   // Why the last write failed, or why waits cannot be ended; empty if neither is so.
@@ -172,6 +174,7 @@ class Committer {
 
   // Of the committer's thread.
   PendingDecisions decisions_;
+  ActivitySeries activity_;
   const std::unique_ptr<ColumnClerk> clerk_;  // nullptr: the number of features is fixed
   double last_expiry_seconds_ = 0;
   std::int64_t clock_saved_ms_ = 0;

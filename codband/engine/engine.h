@@ -11,6 +11,7 @@
 #include "codband/base/log.h"
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
+#include "codband/engine/stats_report.h"
 #include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
 #include "codband/store/store.h"
@@ -141,11 +142,27 @@ struct RewardReply {
   std::uint64_t sequence = 0;  // place in the order of learning; 0 unless accepted and learned
 };
 
+// Why a change was seen: the last rewards, beside what was expected of them and those before.
+struct Evidence {
+  std::uint32_t rewards = 0;  // how many; 0: not known
+  float expected = 0;         // their mean expectation, which follows what is learned meanwhile
+  float got = 0;              // what they were in the mean
+  float before = 0;           // the mean of the others that are remembered; of themselves if none
+};
+
 struct Change {
   std::string user;
   std::int64_t time_ms = 0;
   ModelId from = kNoModel;  // kNoModel: a policy without shared models
   ModelId to = kNoModel;
+  Evidence evidence = {};
+};
+
+// One reward of a user, beside what was expected.
+struct RewardTick {
+  std::int64_t time_ms = 0;  // whole seconds
+  float reward = 0;
+  float expected = 0;
 };
 
 struct UserReport {
@@ -155,7 +172,9 @@ struct UserReport {
   std::int64_t since_ms = 0;              // of the last change, or of the first reward
   std::uint64_t observations = 0;         // rewards learned from this user in all
   std::uint64_t period_observations = 0;  // since the last change
+  std::int64_t first_ms = 0;              // of the first reward
   std::vector<Change> changes;            // oldest first, without the first reward
+  std::vector<RewardTick> ticks = {};     // the last rewards, oldest first
 };
 
 struct ModelReport {
@@ -168,9 +187,11 @@ struct ModelReport {
   struct Top {
     std::string name;
     double weight = 0;
+    double lift = 0;  // of a tag: how much more often the best items have it than all do
   };
-  std::vector<Top> items;  // best first: expected reward
-  std::vector<Top> tags;   // of the best quarter of the items, at most 100: how many have it
+  std::vector<Top> items;       // best first: expected reward
+  std::vector<Top> worst = {};  // worst first
+  std::vector<Top> tags;        // of the best quarter of the items, at most 100: how many have it
 };
 
 // A log entry, or a run of them, that cannot be applied. It is left out, now and at every restart.
@@ -197,6 +218,7 @@ struct EngineStats {
   std::uint64_t ranks = 0;
   std::uint64_t rewards_accepted = 0, rewards_duplicate = 0, rewards_late = 0, rewards_unknown = 0;
   std::uint64_t rewards_defaulted = 0;  // learned by the default after the wait
+  Activity activity = {};               // decisions and rewards by mode and source, estimates
   std::uint64_t expired = 0;            // wait over without a reward (defaulted ones included)
   std::uint64_t changes = 0;            // detected
   std::uint64_t changes_last_hour = 0;
@@ -306,6 +328,9 @@ class Engine {
   virtual std::vector<ModelReport> Models(std::size_t top) = 0;
   virtual Result<ModelReport> GetModel(ModelId id, std::size_t top) = 0;
   virtual std::vector<Change> RecentChanges(std::size_t most) = 0;  // newest first
+  // What happened in [from_ms, to_ms), in steps of whole minutes; of a minute for a day, of hours
+  // for a year. Durable: the same after a restart.
+  virtual SeriesReport Series(std::int64_t from_ms, std::int64_t to_ms, std::int64_t step_ms) = 0;
 
   // Log entries that could not be applied, oldest first.
   virtual std::vector<QuarantinedEntry> Quarantined() = 0;

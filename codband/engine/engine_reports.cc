@@ -5,7 +5,9 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <unordered_set>
 
 #include "codband/engine/local_engine.h"
@@ -16,6 +18,26 @@ namespace {
 // The tags of a model are those of its best items only: over all items every group has the same.
 constexpr std::size_t kMostTagged = 100;
 constexpr std::size_t kOneTaggedOf = 4;
+
+// The tags of these items: how many have them, and how much more often than all items.
+void AddTags(const Catalogue& catalogue, std::span<const std::pair<double, std::size_t>> best,
+             std::size_t top, ModelReport& report) {
+  std::map<std::string_view, std::pair<double, double>> tags;  // of the best, of all
+  for (const auto& [ignored, index] : best) {
+    for (const std::string& tag : catalogue.item(index).tags) ++tags[tag].first;
+  }
+  for (std::size_t i = 0; i < catalogue.size(); ++i) {
+    for (const std::string& tag : catalogue.item(i).tags) {
+      if (const auto found = tags.find(tag); found != tags.end()) ++found->second.second;
+    }
+  }
+  const double share = static_cast<double>(best.size()) / static_cast<double>(catalogue.size());
+  for (const auto& [tag, counts] : tags) {
+    report.tags.push_back({std::string(tag), counts.first, counts.first / counts.second / share});
+  }
+  std::ranges::stable_sort(report.tags, std::greater<>(), &ModelReport::Top::weight);
+  if (report.tags.size() > top) report.tags.resize(top);
+}
 
 std::string_view KindText(const features::ColumnSpace::Column& column) {
   using Kind = features::ColumnSpace::Kind;
@@ -33,10 +55,30 @@ std::string_view KindText(const features::ColumnSpace::Column& column) {
 
 }  // namespace
 
+DecisionFacts LocalEngine::FactsOf(const RankRequest& request, const Ranking& ranking) const {
+  const EventKey key{.seed = options_.seed, .event = HashEvent(request.event_id)};
+  DecisionFacts facts{.mode = options_.mode,
+                      .agrees = ranking.decision.arm == 0,
+                      .explored = options_.exploration_floor > 0,
+                      .offered = static_cast<std::uint32_t>(ranking.arms.size()),
+                      .baseline_mean = ranking.arms.front().mean};
+  facts.source = options_.mode != Mode::kOnline                   ? Source::kBaseline
+                 : ChosenByFloor(key, options_.exploration_floor) ? Source::kFloor
+                                                                  : Source::kPolicy;
+  for (const Ranking::Arm& arm : ranking.arms) facts.uniform_mean += arm.mean;
+  facts.uniform_mean /= static_cast<double>(facts.offered);
+  if (!std::isfinite(facts.uniform_mean)) {  // one that is not cannot be stored
+    facts.explored = false;
+    facts.baseline_mean = facts.uniform_mean = 0;
+  }
+  return facts;
+}
+
 UserReport LocalEngine::Describe(UserId id, const Person& person, const Learned& learned) const {
   UserReport report{.user = person.name,
                     .since_ms = person.since_ms(),
                     .observations = person.observations,
+                    .first_ms = person.first_ms,
                     .changes = {}};
   if (const auto description = learned.policy->DescribeUser(id)) {
     report.model = description->model;
@@ -44,8 +86,16 @@ UserReport LocalEngine::Describe(UserId id, const Person& person, const Learned&
     report.period_observations = description->observations;
   }
   for (const Person::Move& move : person.moves) {
-    report.changes.push_back(
-        {.user = person.name, .time_ms = move.time_ms, .from = move.from, .to = move.to});
+    report.changes.push_back({.user = person.name,
+                              .time_ms = move.time_ms,
+                              .from = move.from,
+                              .to = move.to,
+                              .evidence = move.evidence});
+  }
+  for (const Person::Tick& tick : person.ticks) {
+    report.ticks.push_back({.time_ms = std::int64_t{tick.time_s} * 1000,
+                            .reward = tick.reward,
+                            .expected = tick.expected});
   }
   return report;
 }
@@ -141,17 +191,16 @@ ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
         std::min(kMostTagged, (best.size() + kOneTaggedOf - 1) / kOneTaggedOf);
     const std::size_t ranked = std::min(best.size(), std::max(top, tagged));
     std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(ranked));
-    std::map<std::string, double> tags;
-    for (std::size_t i = 0; i < ranked; ++i) {
-      const Item& item = catalogue.item(best[i].second);
-      if (i < top) report.items.push_back({item.id, -best[i].first});
-      if (i < tagged) {
-        for (const std::string& tag : item.tags) ++tags[tag];
-      }
+    for (std::size_t i = 0; i < std::min(top, ranked); ++i) {
+      report.items.push_back({catalogue.item(best[i].second).id, -best[i].first});
     }
-    for (const auto& [tag, count] : tags) report.tags.push_back({tag, count});
-    std::ranges::stable_sort(report.tags, std::greater<>(), &ModelReport::Top::weight);
-    if (report.tags.size() > top) report.tags.resize(top);
+    AddTags(catalogue, std::span(best).first(tagged), top, report);
+    const std::size_t worst = std::min(best.size(), top);
+    std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(worst),
+                              std::greater<>());
+    for (std::size_t i = 0; i < worst; ++i) {
+      report.worst.push_back({catalogue.item(best[i].second).id, -best[i].first});
+    }
   });
   return report;
 }
@@ -186,6 +235,29 @@ std::vector<Change> LocalEngine::RecentChanges(std::size_t most) {
     return std::vector<Change>(learned.recent.rbegin(),
                                learned.recent.rbegin() + static_cast<std::ptrdiff_t>(count));
   });
+}
+
+SeriesReport LocalEngine::Series(std::int64_t from_ms, std::int64_t to_ms, std::int64_t step_ms) {
+  SeriesReport report{.step_ms = step_ms};
+  std::map<std::int64_t, SeriesReport::Point> points;
+  for (auto& [time_ms, activity] : committer_->activity().Range(from_ms, to_ms, step_ms)) {
+    points[time_ms].activity = std::move(activity);
+  }
+  const std::int64_t now_ms = options_.now_ms();
+  learner_->Read([&](const Learned& learned) {
+    for (auto& [time_ms, groups] : learned.groups.Range(from_ms, to_ms, step_ms)) {
+      points[time_ms].groups = std::move(groups);
+    }
+    // The step that goes on has what is now.
+    const auto last = points.empty() ? points.end() : std::prev(points.end());
+    if (last == points.end() || last->first + step_ms <= now_ms || now_ms >= to_ms) return;
+    last->second.groups += GroupSeries::Now(learned.policy->DescribeModels(), learned.users);
+  });
+  for (auto& [time_ms, point] : points) {
+    point.time_ms = time_ms;
+    report.points.push_back(std::move(point));
+  }
+  return report;
 }
 
 FeatureReport LocalEngine::Features() {
@@ -232,6 +304,7 @@ EngineStats LocalEngine::Stats() {
   stats.rewards_unknown = counters.unknown;
   stats.rewards_defaulted = counters.defaulted;
   stats.expired = counters.expired;
+  stats.activity = committer_->activity().since_start();
   stats.pending = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counters.pending));
   stats.changes_last_hour = learner_->ChangesSince(options_.now_ms() - kHourMs);
   stats.checkpoints = learner_->checkpoints();

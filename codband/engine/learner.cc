@@ -174,6 +174,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
                                   LearnMemo* memo) const {
   const UserId user = HashUser(record.user);
   learned.sequence = sequence;
+  learned.groups.Advance(record.time_ms, *learned.policy, learned.users);
   if (record.kind == LogRecord::Kind::kColumns) {
     learned.columns.Append(record.first_column, record.additions);
     TellGroups(learned.columns.space(), *learned.policy);
@@ -200,11 +201,20 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     ++learned.users;
   }
   ++person.observations;
+  person.AddTick(record.time_ms, record.reward, record.decision.mean);
   if (!outcome.change_detected) return {};
-  person.AddMove({.time_ms = record.time_ms, .from = outcome.before, .to = outcome.after});
+  const Evidence evidence = person.LastEvidence();
+  person.AddMove({.time_ms = record.time_ms,
+                  .from = outcome.before,
+                  .to = outcome.after,
+                  .evidence = evidence});
   ++learned.changes;
-  Change change{
-      .user = record.user, .time_ms = record.time_ms, .from = outcome.before, .to = outcome.after};
+  learned.groups.AddChange(record.time_ms);
+  Change change{.user = record.user,
+                .time_ms = record.time_ms,
+                .from = outcome.before,
+                .to = outcome.after,
+                .evidence = evidence};
   learned.recent.push_back(change);
   if (learned.recent.size() > kMostRecent) learned.recent.pop_front();
   return {.change = std::move(change)};
@@ -279,6 +289,7 @@ Status Learner::WriteCheckpoint() {
       record.columns = columns.Take();
     }
     CheckpointRecord::Put(record.Encode(), batch);
+    learned.groups.SaveChanged(batch);
     for (const UserId user : erased_) {
       batch.Delete(store::Table::kUsers, NumberKey(user));
       batch.Delete(store::Table::kPeople, NumberKey(user));
@@ -294,6 +305,7 @@ Status Learner::WriteCheckpoint() {
   learned_.Write([&](Learned& learned) {
     learned.users_of_policy->MarkUsersSaved();
     learned.people.MarkSaved();
+    learned.groups.MarkSaved();
     learned.users_of_policy->EvictUsers(options_.users_in_memory);
     learned.people.Evict(options_.users_in_memory);
   });

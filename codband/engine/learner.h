@@ -18,6 +18,7 @@
 
 #include "codband/engine/column_book.h"
 #include "codband/engine/engine.h"
+#include "codband/engine/group_series.h"
 #include "codband/engine/left_right.h"
 #include "codband/engine/quarantine.h"
 #include "codband/engine/records.h"
@@ -53,6 +54,7 @@ struct Learned {
   PagedUserTable<Person> people;
   ColumnBook columns = {};         // empty where the number of features is fixed
   std::deque<Change> recent = {};  // changes, newest last
+  GroupSeries groups = {};
   std::uint64_t users = 0;
   std::uint64_t changes = 0;
   std::uint64_t sequence = 0;  // of the last log entry in it

@@ -1,4 +1,7 @@
 // Records of the learner: what was learned up to a checkpoint, people, and what is in quarantine.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
 #include "codband/engine/record_codec.h"
@@ -40,6 +43,34 @@ void Person::AddMove(const Move& move) {
   moves.push_back(move);
 }
 
+void Person::AddTick(std::int64_t time_ms, double reward, double expected) {
+  if (ticks.size() == kMostTicks) ticks.erase(ticks.begin());
+  if (ticks.capacity() == 0) ticks.reserve(kMostTicks);
+  // What is read back must be finite.
+  ticks.push_back({.time_s = static_cast<std::uint32_t>(time_ms / 1000),
+                   .reward = static_cast<float>(reward),
+                   .expected = std::isfinite(expected) ? static_cast<float>(expected) : 0});
+}
+
+Evidence Person::LastEvidence() const {
+  constexpr std::size_t kMost = 8;
+  const std::size_t split = ticks.size() - std::min(kMost, ticks.size());
+  Evidence evidence{.rewards = static_cast<std::uint32_t>(ticks.size() - split)};
+  if (ticks.empty()) return evidence;
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    if (i < split) {
+      evidence.before += ticks[i].reward;
+    } else {
+      evidence.expected += ticks[i].expected;
+      evidence.got += ticks[i].reward;
+    }
+  }
+  evidence.expected /= static_cast<float>(evidence.rewards);
+  evidence.got /= static_cast<float>(evidence.rewards);
+  evidence.before = split == 0 ? evidence.got : evidence.before / static_cast<float>(split);
+  return evidence;
+}
+
 void Person::Save(ByteWriter& out) const {
   out.String(name);
   out.U64(observations);
@@ -50,6 +81,15 @@ void Person::Save(ByteWriter& out) const {
     SaveTime(out, move.time_ms);
     out.U64(move.from);
     out.U64(move.to);
+  }
+  for (const Move& move : moves) {
+    out.U32(move.evidence.rewards);
+    out.Floats(std::array{move.evidence.expected, move.evidence.got, move.evidence.before});
+  }
+  out.U64(ticks.size());
+  for (const Tick& tick : ticks) {
+    out.U32(tick.time_s);
+    out.Floats(std::array{tick.reward, tick.expected});
   }
 }
 
@@ -65,6 +105,24 @@ void Person::Load(ByteReader& in) {
     move.time_ms = LoadTime(in, "time of a change");
     move.from = in.U64("model before");
     move.to = in.U64("model after");
+  }
+  ticks.clear();
+  if (in.remaining() == 0) return;  // of a version without what follows
+  for (Move& move : moves) {
+    std::array<float, 3> means{};
+    move.evidence.rewards = in.U32("number of rewards before a change");
+    in.Floats("means before a change", means);
+    move.evidence.expected = means[0];
+    move.evidence.got = means[1];
+    move.evidence.before = means[2];
+  }
+  const std::size_t last = in.Count("number of last rewards", 12);
+  if (last > 0) ticks.reserve(kMostTicks);
+  for (std::size_t i = 0; i < last && in.ok(); ++i) {
+    const std::uint32_t time_s = in.U32("time of a reward");
+    std::array<float, 2> pair{};
+    in.Floats("reward and its expectation", pair);
+    ticks.push_back({.time_s = time_s, .reward = pair[0], .expected = pair[1]});
   }
 }
 

@@ -208,6 +208,7 @@ Result<Learner::Built> Learner::Build(std::uint64_t last, bool with_memo,
     auto learned = Load(*archives_, options_, loaded, dim_);
     if (!learned.ok()) return learned.status();
     *copy = std::move(learned).value();
+    if (loaded != nullptr) CODBAND_RETURN_IF_ERROR((*copy)->groups.Load(store_));
   }
   std::uint64_t expected = built.left->sequence + 1;
   Status status;

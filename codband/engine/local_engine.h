@@ -55,6 +55,7 @@ class LocalEngine final : public Engine {
   std::vector<ModelReport> Models(std::size_t top) override;
   Result<ModelReport> GetModel(ModelId id, std::size_t top) override;
   std::vector<Change> RecentChanges(std::size_t most) override;
+  SeriesReport Series(std::int64_t from_ms, std::int64_t to_ms, std::int64_t step_ms) override;
   std::vector<QuarantinedEntry> Quarantined() override { return learner_->quarantine().List(); }
   EngineStats Stats() override;
   std::size_t dim() const override { return dim_; }
@@ -91,6 +92,7 @@ class LocalEngine final : public Engine {
                               Ranking& ranking) const;
   void KeepCandidates(RankRequest& request, const Catalogue& catalogue, const Offer& offer,
                       const Ranking& ranking, PendingDecision& pending) const;
+  DecisionFacts FactsOf(const RankRequest& request, const Ranking& ranking) const;
   UserId UserOf(const RankRequest& request) const;
   ModelReport Describe(ModelDescription model, double all_periods, std::size_t top) const;
   UserReport Describe(UserId id, const Person& person, const Learned& learned) const;

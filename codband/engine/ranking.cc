@@ -386,6 +386,7 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
 PendingDecision LocalEngine::MakePending(RankRequest& request, const Catalogue& catalogue,
                                          const Offer& offer, Ranking& ranking) const {
   Decision& decision = ranking.decision;
+  const DecisionFacts facts = FactsOf(request, ranking);  // before another one is shown
   if (options_.mode != Mode::kOnline) {
     decision.arm = 0;
     const Ranking::Arm& baseline = ranking.arms[0];
@@ -408,6 +409,7 @@ PendingDecision LocalEngine::MakePending(RankRequest& request, const Catalogue& 
                           .user = request.user,
                           .decision = decision,
                           .made_ms = now_ms,
+                          .facts = facts,
                           .context = {},
                           .candidates = {}};
   if (options_.keep_candidates) KeepCandidates(request, catalogue, offer, ranking, pending);

@@ -107,6 +107,49 @@ void LoadItem(ByteReader& in, Decision& decision) {
   decision.item = in.remaining() == 0 ? kNoItem : in.U64("decision's item");
 }
 
+// Whether to learn is the lowest bit of a byte that has no other if there are no facts.
+enum FactBits : std::uint8_t {
+  kLearnBit = 1,
+  kFactsBit = 2,
+  kAgreesBit = 4,
+  kExploredBit = 8,
+  kModeShift = 4,    // two bits
+  kSourceShift = 6,  // two bits
+};
+
+void SaveFacts(ByteWriter& out, const PendingDecision& pending) {
+  const DecisionFacts& facts = pending.facts;
+  unsigned bits = pending.learn ? kLearnBit : 0;
+  if (facts.offered == 0) return out.U8(static_cast<std::uint8_t>(bits));
+  bits |= kFactsBit;
+  if (facts.agrees) bits |= kAgreesBit;
+  if (facts.explored) bits |= kExploredBit;
+  bits |= static_cast<unsigned>(facts.mode) << kModeShift;
+  bits |= static_cast<unsigned>(facts.source) << kSourceShift;
+  out.U8(static_cast<std::uint8_t>(bits));
+  out.U32(facts.offered);
+  out.Double(facts.baseline_mean);
+  out.Double(facts.uniform_mean);
+}
+
+void LoadFacts(ByteReader& in, PendingDecision& pending) {
+  const unsigned bits = in.U8("whether to learn");
+  pending.learn = (bits & kLearnBit) != 0;
+  if ((bits & kFactsBit) == 0) return;
+  DecisionFacts& facts = pending.facts;
+  facts.agrees = (bits & kAgreesBit) != 0;
+  facts.explored = (bits & kExploredBit) != 0;
+  const unsigned mode = bits >> kModeShift & 3U;
+  const unsigned source = bits >> kSourceShift & 3U;
+  if (mode > 2 || source > 2)
+    in.Fail("mode and source", fmt::format("are {} and {}", mode, source));
+  facts.mode = static_cast<Mode>(mode);
+  facts.source = static_cast<Source>(source);
+  facts.offered = in.U32("number of actions");
+  facts.baseline_mean = in.Double("expectation of the first action");
+  facts.uniform_mean = in.Double("mean expectation");
+}
+
 template <typename Enum>
 Enum LoadEnum(ByteReader& in, std::string_view field, Enum last) {
   const std::uint8_t value = in.U8(field);
@@ -227,7 +270,7 @@ std::string PendingDecision::Encode() const {
   SaveTime(out, deadline_ms);
   if (!waits()) return out.Take();
   SaveTime(out, time_ms);
-  out.U8(learn ? 1 : 0);
+  SaveFacts(out, *this);
   out.String(user);
   SaveDecision(out, decision);
   out.String(context);
@@ -256,7 +299,8 @@ std::optional<UserId> PendingDecision::WaitingUser(std::string_view bytes) {
   in.U8("state of the decision");
   LoadTime(in, "deadline");
   LoadTime(in, "time of the decision");
-  in.U8("whether to learn");
+  PendingDecision ignored;
+  LoadFacts(in, ignored);
   const std::string user = in.String("user");
   const UserId id = user.empty() ? in.U64("decision's user") : HashUser(user);
   return in.ok() ? std::optional<UserId>(id) : std::nullopt;
@@ -272,7 +316,7 @@ Result<PendingDecision> PendingDecision::Decode(std::string_view bytes) {
     pending.deadline_ms = LoadTime(in, "deadline");
     if (!pending.waits()) return;
     pending.time_ms = LoadTime(in, "time of the decision");
-    pending.learn = in.U8("whether to learn") != 0;
+    LoadFacts(in, pending);
     pending.user = in.String("user");
     LoadDecision(in, pending.decision);
     pending.context = in.String("context");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/engine/decision_facts.h"
 #include "codband/engine/engine.h"
 #include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
@@ -81,6 +82,7 @@ struct PendingDecision {
   // Of the request and the action that it chose, if it named the event; else 0 and empty.
   std::uint64_t fingerprint = 0;
   std::string action = {};
+  DecisionFacts facts = {};  // for the statistics
   // For the decision log; empty unless there is one.
   std::string context = {};
   std::string user_context = {};
@@ -146,6 +148,7 @@ Result<QuarantinedEntry> DecodeQuarantined(std::string_view bytes);
 // A user's name and history, beside the policy's record of them.
 struct Person {
   static constexpr std::size_t kMostChanges = 64;  // newest
+  static constexpr std::size_t kMostTicks = 20;    // rewards, newest
 
   std::string name;
   std::uint64_t observations = 0;
@@ -154,10 +157,20 @@ struct Person {
     std::int64_t time_ms;
     ModelId from;
     ModelId to;
+    Evidence evidence = {};
   };
   std::vector<Move> moves;  // oldest first
+  struct Tick {
+    std::uint32_t time_s = 0;
+    float reward = 0;
+    float expected = 0;
+  };
+  std::vector<Tick> ticks = {};  // oldest first
 
   void AddMove(const Move& move);
+  void AddTick(std::int64_t time_ms, double reward, double expected);
+  // Of the rewards that led to a change now.
+  Evidence LastEvidence() const;
   std::int64_t since_ms() const { return moves.empty() ? first_ms : moves.back().time_ms; }
 
   void Save(ByteWriter& out) const;

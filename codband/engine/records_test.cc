@@ -351,6 +351,8 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
     EXPECT_EQ(decode(bytes), StatusCode::kOk) << i;
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       if (i == 0 && size == APendingOfBefore().size()) continue;
+      // A person of a version without evidence and last rewards ends here.
+      if (i == 5 && size == bytes.size() - 16 * APerson().moves.size() - 8) continue;
       EXPECT_EQ(decode(std::string_view(bytes).substr(0, size)), StatusCode::kCorruption)
           << "record " << i << " cut at " << size;
     }

@@ -10,6 +10,7 @@
 #include "codband/base/file.h"
 #include "codband/base/text.h"
 #include "codband/base/version.h"
+#include "codband/eval/verdict.h"
 #include "codband/experiments/or_null.h"
 #include "codband/report/html_page.h"
 #include "codband/report/interval_chart.h"
@@ -162,12 +163,14 @@ std::string EstimatesFigure(const EvaluationRecord& record) {
 
 std::string ReportPage(const EvaluationRecord& record) {
   report::HtmlPage page("What other policies would have earned");
+  page.AddLead(eval::Verdict(record.evaluation, record.options.confidence));
   page.AddParagraph(LogSubject(record));
   page.AddFigure(
       EstimatesFigure(record),
       "A dot is an estimate of the mean reward per decision. Thick: bootstrap interval, "
       "approximate. Thin: confidence interval that holds for any distribution of rewards within "
-      "their range, if the log's propensities are right; an arrowhead: it extends further.");
+      "their range, if the log's propensities are right. An arrowhead: an interval extends "
+      "further; a triangle: the estimate itself is beyond the axis.");
   const std::vector<std::string> warnings = Warnings(record);
   if (!warnings.empty()) page.AddHeading("Warnings");
   for (const std::string& warning : warnings) page.AddParagraph(warning);
@@ -198,7 +201,8 @@ std::string ReportPage(const EvaluationRecord& record) {
 }  // namespace
 
 std::string ToText(const EvaluationRecord& record) {
-  std::string text = LogSubject(record) + "\n\n" + EstimateTable(record).ToText() + "\n" +
+  std::string text = eval::Verdict(record.evaluation, record.options.confidence) + "\n\n" +
+                     LogSubject(record) + "\n\n" + EstimateTable(record).ToText() + "\n" +
                      SupportTable(record).ToText();
   const std::vector<std::string> warnings = Warnings(record);
   if (!warnings.empty()) text += "\nWarnings:\n";
@@ -214,6 +218,7 @@ std::string ToJson(const EvaluationRecord& record) {
   const eval::Evaluation& evaluation = record.evaluation;
   const Json json{
       {"version", kVersion},
+      {"verdict", eval::Verdict(record.evaluation, record.options.confidence)},
       {"log",
        {{"files", record.files},
         {"events", evaluation.events},

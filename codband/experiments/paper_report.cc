@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -65,21 +66,26 @@ std::vector<std::size_t> Rounds(const PaperRecord& record, std::size_t experimen
 // One row for each experiment, one column for each policy; cell(experiment, policy).
 template <typename Cell>
 report::ReportTable PolicyTable(const PaperRecord& record, const Cell& cell) {
+  // codband first, so that it is in sight however many there are.
+  std::vector<std::size_t> order(record.policies.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_partition(
+      order, [&](std::size_t p) { return record.policies[p].starts_with("codband"); });
   std::vector<report::TableColumn> columns = {{"experiment"}};
-  for (const std::string& policy : record.policies)
-    columns.push_back({policy, report::Align::kRight});
+  for (const std::size_t p : order) columns.push_back({record.policies[p], report::Align::kRight});
   report::ReportTable table(std::move(columns));
   for (std::size_t e = 0; e < record.experiments.size(); ++e) {
     std::vector<std::string> cells = {
         fmt::format("{}: {}", record.experiments[e].name, record.experiments[e].title)};
     std::optional<std::size_t> best;
-    for (std::size_t p = 0; p < record.policies.size(); ++p) {
+    for (std::size_t column = 0; column < order.size(); ++column) {
+      const std::size_t p = order[column];
       cells.push_back(cell(e, p));
       const auto regret = [&](std::size_t i) {
         return sim::Summarise(record.results[e][i]).mean_regret;
       };
       if (IsYardstick(record.policies[p])) continue;
-      if (!best || regret(p) < regret(*best)) best = p;
+      if (!best || regret(p) < regret(order[*best])) best = column;
     }
     table.AddRow(std::move(cells));
     if (best) table.Emphasise(e, *best + 1);
@@ -196,11 +202,15 @@ std::vector<Figure> RegretFigures(const PaperRecord& record) {
   for (const auto& [experiment, file, title] : kFigures) {
     const auto e = IndexOf(record, experiment);
     if (!e) continue;
-    figures.push_back({std::string(file),
-                       RegretChart(std::string(title), Rounds(record, *e), record.results[*e],
-                                   report::Scale::kLog),
-                       "Log scale. Bands: ± one standard deviation between seeds. Dashed: "
-                       "yardsticks, which know the ground truth."});
+    figures.push_back(
+        {std::string(file),
+         RegretChart(std::string(title), Rounds(record, *e), record.results[*e],
+                     report::Scale::kLog),
+         fmt::format("Log scale.{}{}",
+                     record.seeds > 1 ? " Bands: ± one standard deviation between seeds." : "",
+                     std::ranges::any_of(record.policies, IsYardstick)
+                         ? " Dashed: yardsticks, which know the ground truth."
+                         : "")});
   }
   return figures;
 }

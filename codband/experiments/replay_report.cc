@@ -10,6 +10,7 @@
 #include "codband/base/file.h"
 #include "codband/base/text.h"
 #include "codband/base/version.h"
+#include "codband/experiments/result_figures.h"
 #include "codband/report/html_page.h"
 #include "codband/report/line_chart.h"
 #include "codband/report/word_cloud.h"
@@ -48,8 +49,11 @@ std::string CurveFigure(const ReplayRecord& record, const std::string& title,
   const std::vector<std::size_t>& events = record.comparison.checkpoint_events;
   for (const replay::ReplayResults& policy : record.comparison.policies) {
     const sim::CurveSpread spread = curves(policy);
-    report::LineSeries series{
-        .name = policy.spec, .x = {events.begin(), events.end()}, .y = spread.mean};
+    report::LineSeries series{.name = policy.spec,
+                              .x = {events.begin(), events.end()},
+                              .y = spread.mean,
+                              .strong = policy.spec == "codband",
+                              .colour = PolicyColour(policy.spec)};
     if (policy.spec == "random") {
       series.dashed = true;
       series.colour = report::kNeutralColour;

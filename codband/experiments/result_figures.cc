@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "codband/policy/registry.h"
 #include "codband/report/line_chart.h"
 
@@ -24,6 +28,25 @@ bool IsYardstick(const std::string& spec) {
   return info.ok() && info.value()->knows_truth;
 }
 
+int PolicyColour(const std::string& spec) {
+  // In the order of their colours (report/svg_parts.h), then of dash patterns.
+  constexpr std::string_view kOrder[] = {"codband", "linucb", "dlinucb", "adts",  "club",
+                                         "",        "sclub",  "lints",   "random"};
+  constexpr int kPaper = 5;          // the paper's codband: lighter than the default
+  constexpr int kOtherCodband = 12;  // the same with another dash pattern
+  const std::string_view name = std::string_view(spec).substr(0, spec.find(':'));
+  if (spec == "oracle-greedy") return report::kNeutralColour;
+  if (spec == "oracle-filter") return 6;
+  if (name.starts_with("oracle-")) return PolicyColour(std::string(name.substr(7)));
+  if (name == "codband" && spec != name) return spec == "codband:paper" ? kPaper : kOtherCodband;
+  const auto found = std::ranges::find(kOrder, name);
+  if (found != std::end(kOrder)) return static_cast<int>(found - std::begin(kOrder));
+  // Any other: a number of its own, from its name.
+  int number = 0;
+  for (const char c : name) number = (number * 31 + static_cast<unsigned char>(c)) % 1000;
+  return 13 + number % 8;
+}
+
 std::string RegretChart(const std::string& title, std::span<const std::size_t> checkpoint_rounds,
                         std::span<const sim::PolicyResults> policies, report::Scale scale) {
   report::LineChart chart{.title = title,
@@ -35,7 +58,9 @@ std::string RegretChart(const std::string& title, std::span<const std::size_t> c
     report::LineSeries series{.name = policy.spec,
                               .x = {checkpoint_rounds.begin(), checkpoint_rounds.end()},
                               .y = summary.curve_mean,
-                              .dashed = IsYardstick(policy.spec)};
+                              .dashed = IsYardstick(policy.spec),
+                              .strong = policy.spec == "codband",
+                              .colour = PolicyColour(policy.spec)};
     if (policy.runs.size() > 1) {
       for (std::size_t i = 0; i < summary.curve_mean.size(); ++i) {
         series.low.push_back(summary.curve_mean[i] - summary.curve_sd[i]);

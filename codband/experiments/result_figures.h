@@ -32,4 +32,7 @@ bool DetectsChanges(const std::string& spec);
 // Whether the policy is a yardstick, which knows the ground truth.
 bool IsYardstick(const std::string& spec);
 
+// The colour of a policy in every figure (LineSeries::colour): the same whatever else is shown.
+int PolicyColour(const std::string& spec);
+
 }  // namespace codband::experiments

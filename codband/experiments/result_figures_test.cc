@@ -36,6 +36,23 @@ TEST(ResultFiguresTest, OnlyYardsticksAreDashed) {
   EXPECT_GT(Count(Chart({Results("oracle-greedy", 1)}), "cb-dashed"), plain);
 }
 
+TEST(ResultFiguresTest, APolicyHasOneColourWhateverElseIsShown) {
+  for (const std::string policy : {"codband", "linucb", "dlinucb", "codband:paper"}) {
+    const std::string line = "cb-c" + std::to_string(PolicyColour(policy) % 7);
+    const std::string alone = Chart({Results(policy, 1)});
+    const std::string beside = Chart({Results("club", 1), Results("adts", 1), Results(policy, 1)});
+    EXPECT_GT(Count(alone, "\"cb-line " + line), 0U) << policy;
+    EXPECT_GT(Count(beside, "\"cb-line " + line), 0U) << policy;
+  }
+  EXPECT_NE(PolicyColour("codband"), PolicyColour("codband:paper"));
+  EXPECT_NE(PolicyColour("codband:paper"), PolicyColour("codband:other=1"));
+}
+
+TEST(ResultFiguresTest, OnlyCodbandIsThickAndNamedAtItsEnd) {
+  EXPECT_EQ(Count(Chart({Results("codband:paper", 1), Results("linucb", 1)}), "\"cb-end\""), 0U);
+  EXPECT_EQ(Count(Chart({Results("codband", 1), Results("linucb", 1)}), "\"cb-end\""), 1U);
+}
+
 TEST(ResultFiguresTest, SeveralSeedsHaveABandAndOneSeedHasNone) {
   const auto bands = [](std::size_t seeds) {
     return Count(Chart({Results("linucb", seeds)}), "cb-band");

@@ -7,34 +7,40 @@
 namespace codband::report {
 namespace {
 
+// The colours and the type of the dashboard (web/src/style.css).
 constexpr std::string_view kPageStyle = R"css(
-:root{color-scheme:light dark;--bg:#fff;--fg:#1c1f24;--muted:#59626e;--line:#dadee4;--code:#f3f5f7}
+:root{color-scheme:light dark;--bg:#f5f6f8;--card:#fff;--fg:#17212b;--muted:#56616e;--line:#dfe4ea;--shadow:#17212b38}
 @media (prefers-color-scheme:dark){
-:root{--bg:#16181d;--fg:#e4e7eb;--muted:#9aa4b0;--line:#363b44;--code:#20242b}}
+:root{--bg:#10151b;--card:#16181d;--fg:#e7ecf1;--muted:#a3afbc;--line:#2b3643;--shadow:#000c}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);overflow-wrap:anywhere;-webkit-text-size-adjust:100%;
-font:1rem/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-main{max-width:60rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
-h1{font-size:1.9rem;line-height:1.2;margin:0 0 1.25rem;letter-spacing:-.01em}
-h2{font-size:1.3rem;line-height:1.3;margin:2.75rem 0 .75rem;padding-top:1.25rem;border-top:1px solid var(--line)}
-p{margin:0 0 1rem;max-width:44rem}
-figure{margin:1.5rem 0}
+font:15px/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
+main{max-width:1240px;margin:0 auto;padding:2rem 1.5rem 4rem}
+h1{font-size:1.55rem;line-height:1.2;margin:0 0 1rem;letter-spacing:-.01em}
+h2{font-size:1.2rem;line-height:1.3;margin:2.25rem 0 .75rem}
+p{margin:0 0 1rem;max-width:48rem}
+.lead{font-size:1.25rem;line-height:1.45;max-width:60rem}
+figure{margin:1rem 0;background:var(--card);border:1px solid var(--line);border-radius:12px;padding:1rem 1.1rem}
 figure svg{display:block;width:100%;max-width:46rem;height:auto}
-figcaption{color:var(--muted);font-size:.9rem;line-height:1.5;margin-top:.5rem;max-width:44rem}
-.scroll{overflow-x:auto}
+figcaption{color:var(--muted);font-size:.9rem;line-height:1.5;margin-top:.5rem;max-width:48rem}
+.scroll{overflow-x:auto;background:linear-gradient(90deg,var(--card) 30%,transparent) 0 0/3rem 100% no-repeat local,
+linear-gradient(270deg,var(--card) 30%,transparent) 100% 0/3rem 100% no-repeat local,
+linear-gradient(90deg,var(--shadow),transparent) 0 0/.9rem 100% no-repeat scroll,
+linear-gradient(270deg,var(--shadow),transparent) 100% 0/.9rem 100% no-repeat scroll;padding-bottom:.3rem}
+.scroll:focus-visible{outline:2px solid #0072b2}
 table{border-collapse:collapse;font-size:.9rem;line-height:1.4;font-variant-numeric:tabular-nums}
 th,td{padding:.4rem .8rem;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line)}
-th:first-child,td:first-child{padding-left:0}
+th:first-child,td:first-child{padding-left:0;white-space:normal;min-width:9rem;max-width:18rem}
 th{color:var(--muted);font-weight:600;border-bottom-width:2px}
-pre{overflow-x:auto;margin:0 0 1rem;padding:.75rem 1rem;border-radius:6px;background:var(--code);
+pre{overflow-x:auto;margin:0 0 1rem;padding:.75rem 1rem;border-radius:8px;background:var(--card);border:1px solid var(--line);
 font:.875rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 dl{display:grid;grid-template-columns:fit-content(40%) minmax(0,1fr);gap:.25rem 1.5rem;margin:0 0 1rem;font-size:.95rem}
 dt{color:var(--muted)}
 dd{margin:0;font-variant-numeric:tabular-nums}
 @media (max-width:36rem){
 main{padding:1.25rem .75rem 2.5rem}
-h1{font-size:1.5rem}
-h2{font-size:1.2rem;margin-top:2rem}}
+figure{padding:.75rem}
+.lead{font-size:1.1rem}}
 )css";
 
 std::string Caption(std::string_view text) {
@@ -46,6 +52,10 @@ std::string Caption(std::string_view text) {
 HtmlPage::HtmlPage(std::string_view title) : title_(EscapeXml(title)) {}
 
 void HtmlPage::AddHeading(std::string_view text) { body_ += "<h2>" + EscapeXml(text) + "</h2>\n"; }
+
+void HtmlPage::AddLead(std::string_view text) {
+  body_ += "<p class=\"lead\">" + EscapeXml(text) + "</p>\n";
+}
 
 void HtmlPage::AddParagraph(std::string_view text) { body_ += "<p>" + EscapeXml(text) + "</p>\n"; }
 

@@ -20,6 +20,8 @@ class HtmlPage {
 
   // A section heading.
   void AddHeading(std::string_view text);
+  // What the page says, in a sentence or two, set large.
+  void AddLead(std::string_view text);
   void AddParagraph(std::string_view text);
   // An empty caption is omitted.
   void AddTable(const ReportTable& table, std::string_view caption = "");

@@ -24,24 +24,52 @@ bool Both(double low, double high) {
   return Drawable(low, Scale::kLinear) && Drawable(high, Scale::kLinear) && low <= high;
 }
 
-Axis ValueAxis(const IntervalChart& chart) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  double outer_low = low;
-  double outer_high = high;
+// The values that the axis is made for: all but those far from the bulk of them. A useless row must
+// not press the others into one point.
+std::vector<double> CoreValues(const IntervalChart& chart) {
+  constexpr double kFar = 4;  // in widths of the middle half
+  std::vector<double> values;
   for (const IntervalRow& row : chart.rows) {
     for (const IntervalMark& mark : row.marks) {
-      if (!Drawable(mark.value, Scale::kLinear)) continue;
-      low = std::min({low, mark.value, Both(mark.low, mark.high) ? mark.low : mark.value});
-      high = std::max({high, mark.value, Both(mark.low, mark.high) ? mark.high : mark.value});
-      if (!Both(mark.outer_low, mark.outer_high)) continue;
-      outer_low = std::min(outer_low, mark.outer_low);
-      outer_high = std::max(outer_high, mark.outer_high);
+      if (Drawable(mark.value, Scale::kLinear)) values.push_back(mark.value);
     }
   }
-  const double room = (kMostStretch - 1) / 2 * std::max(high - low, 1e-12);
-  return {Scale::kLinear, std::min(low, std::max(outer_low, low - room)),
-          std::max(high, std::min(outer_high, high + room))};
+  std::ranges::sort(values);
+  if (values.size() < 4) return values;
+  const double lower = values[values.size() / 4];
+  const double upper = values[values.size() - 1 - values.size() / 4];
+  const double far = kFar * (upper - lower);
+  if (far <= 0) return values;
+  std::erase_if(values, [&](double v) { return v < lower - far || v > upper + far; });
+  return values;
+}
+
+// Intervals may stretch the axis to at most kMostStretch times what the values need, or what the
+// narrowest of them needs if that is more.
+Axis ValueAxis(const IntervalChart& chart) {
+  const std::vector<double> values = CoreValues(chart);
+  if (values.empty()) return {Scale::kLinear, 0, 1};
+  const double low = values.front();
+  const double high = values.back();
+  double end_low = low;
+  double end_high = high;
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (const IntervalRow& row : chart.rows) {
+    for (const IntervalMark& mark : row.marks) {
+      if (mark.value < low || mark.value > high) continue;
+      if (Both(mark.low, mark.high)) {
+        narrowest = std::min(narrowest, mark.high - mark.low);
+        end_low = std::min(end_low, mark.low);
+        end_high = std::max(end_high, mark.high);
+      }
+      if (!Both(mark.outer_low, mark.outer_high)) continue;
+      end_low = std::min(end_low, mark.outer_low);
+      end_high = std::max(end_high, mark.outer_high);
+    }
+  }
+  const double needed = std::max(high - low, std::isfinite(narrowest) ? 2 * narrowest : 0);
+  const double room = (kMostStretch - 1) / 2 * std::max(needed, 1e-12);
+  return {Scale::kLinear, std::max(end_low, low - room), std::min(end_high, high + room)};
 }
 
 void DrawMark(std::string* out, const IntervalChart& chart, const IntervalRow& row,
@@ -79,6 +107,12 @@ void DrawMark(std::string* out, const IntervalChart& chart, const IntervalRow& r
   if (Both(mark.low, mark.high)) {
     add(fmt::format("<path class=\"cb-line cb-c{}\" style=\"stroke-width:4\" d=\"M{} {}L{} {}\"/>",
                     colour, Px(x(mark.low)), Px(y), Px(x(mark.high)), Px(y)));
+  }
+  if (mark.value < axis.low() || mark.value > axis.high()) {
+    const double side = mark.value < axis.low() ? 1 : -1;
+    add(fmt::format("<path class=\"cb-f{}\" d=\"M{} {}l{} -5v10z\"/></g>\n", colour,
+                    Px(x(mark.value)), Px(y), Px(side * 8)));
+    return;
   }
   add(fmt::format("<circle class=\"cb-f{}\" cx=\"{}\" cy=\"{}\" r=\"4.5\"/></g>\n", colour,
                   Px(x(mark.value)), Px(y)));

@@ -34,7 +34,7 @@ TEST(IntervalChartTest, DrawsEveryMarkWithItsIntervals) {
   EXPECT_EQ(Count(svg, "<title>"), 3u);
   EXPECT_EQ(Count(svg, "<title>linucb ips: 0.2, 0.1 – 0.3 (0.05 – 0.4)</title>"), 1u);
   EXPECT_EQ(Count(svg, "<title>linucb dr &lt;2&gt;: 0.25, 0.2 – 0.3</title>"), 1u);
-  EXPECT_EQ(Count(svg, "stroke-width:4"), 3u + 1u);  // and one in the legend
+  EXPECT_EQ(Count(svg, "stroke-width:4\""), 3u + 1u);  // and one in the legend
   EXPECT_EQ(Count(svg, "stroke-width:1\""), 2u + 1u);
   EXPECT_LT(X(svg, 0), X(svg, 1));
   EXPECT_LT(X(svg, 1), X(svg, 2));
@@ -48,6 +48,19 @@ TEST(IntervalChartTest, LongOuterIntervalsAreClipped) {
   // 0.1 of reward is more than a tenth of the plot, although one interval reaches to 10.
   EXPECT_GT(X(svg, 2) - X(svg, 0), 50);
   EXPECT_EQ(Count(svg, "l4 3l-4 3"), 1u);  // its arrowhead
+}
+
+TEST(IntervalChartTest, AUselessRowDoesNotPressTheOthersTogether) {
+  IntervalChart chart = Example();
+  chart.rows.push_back({.label = "uniform", .marks = {{0, 0.22, 0.2, 0.24, kNan, kNan}}});
+  const std::string before = RenderSvg(chart);
+  chart.rows.push_back({.label = "useless", .marks = {{0, 50, -300, 400, kNan, kNan}}});
+  const std::string svg = RenderSvg(chart);
+  EXPECT_EQ(XmlError(svg), "");
+  // Without its interval and its value: a triangle at the edge says where it is.
+  EXPECT_GT(X(svg, 2) - X(svg, 0), 0.8 * (X(before, 2) - X(before, 0)));
+  EXPECT_EQ(Count(svg, "l-8 -5v10z"), 1u);
+  EXPECT_EQ(Count(svg, "<title>useless ips: 50, -300 – 400</title>"), 1u);
 }
 
 TEST(IntervalChartTest, DegenerateInputsStaySound) {

@@ -52,10 +52,12 @@ struct Style {
     return number < 0 ? fmt::format("cb-{}n", kind)
                       : fmt::format("cb-{}{}", kind, number % kColourCount);
   }
-  std::string Line(bool dashed) const {
+  std::string Line(const LineSeries& series) const {
     std::string classes = "cb-line " + Colour('c');
     const int round = number < 0 ? 0 : number / kColourCount % 3;
-    if (dashed) {
+    if (series.strong) {
+      classes += " cb-strong";
+    } else if (series.dashed) {
       classes += " cb-dashed";
     } else if (round > 0) {
       classes += fmt::format(" cb-d{}", round);
@@ -199,8 +201,8 @@ void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
     }
   }
   if (series.draw != SeriesDraw::kMarkers) {
-    fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n",
-                   style.Line(series.dashed), LinePath(runs));
+    fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n", style.Line(series),
+                   LinePath(runs));
   }
   if (!markers.empty()) {
     fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n", style.Colour('f'),
@@ -211,12 +213,20 @@ void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
 std::string Symbol(const LineSeries& series, const Style& style) {
   std::string symbol;
   if (series.draw != SeriesDraw::kMarkers) {
-    symbol += fmt::format("<path class=\"{}\" d=\"M0 0h26\"/>", style.Line(series.dashed));
+    symbol += fmt::format("<path class=\"{}\" d=\"M0 0h26\"/>", style.Line(series));
   }
   if (series.draw != SeriesDraw::kLine) {
     symbol += fmt::format("<path class=\"{}\" d=\"{}\"/>", style.Colour('f'), style.Marker(13, 0));
   }
   return symbol;
+}
+
+// The name of a series at the end of its line, on the side with more room.
+void DrawEndLabel(std::string* out, const LineSeries& series, const std::vector<PointRun>& runs,
+                  const PlotArea& area) {
+  const Point& end = runs.back().back();
+  const double y = end.y > area.top + area.height / 2 ? end.y - 9 : end.y + 19;
+  DrawText(out, end.x, y, "class=\"cb-end\" text-anchor=\"end\"", series.name);
 }
 
 Axis XAxis(const LineChart& chart) {
@@ -268,6 +278,7 @@ std::string RenderSvg(const LineChart& chart) {
 
   std::string bands;
   std::string lines;
+  std::string front;
   std::string hover;
   std::vector<LegendEntry> legend;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
@@ -278,12 +289,13 @@ std::string RenderSvg(const LineChart& chart) {
       bands += fmt::format("<path class=\"cb-band {}\" d=\"{}\"/>\n", style.Colour('f'),
                            BandPath(series, runs, area, y_axis));
     }
-    if (!runs.empty()) DrawSeries(&lines, series, style, runs);
+    if (!runs.empty()) DrawSeries(series.strong ? &front : &lines, series, style, runs);
+    if (!runs.empty() && series.strong) DrawEndLabel(&front, series, runs, area);
     DrawHover(&hover, chart.x_label, series, runs, area);
     if (!series.name.empty()) legend.push_back({series.name, Symbol(series, style)});
   }
-  body += bands + lines + hover;
-  if (lines.empty()) {
+  body += bands + lines + front + hover;
+  if (lines.empty() && front.empty()) {
     DrawText(&body, area.left + area.width / 2, area.top + area.height / 2,
              "class=\"cb-soft\" text-anchor=\"middle\"", "no data");
   }

@@ -20,6 +20,7 @@ struct LineSeries {
   std::vector<double> high = {};
   SeriesDraw draw = SeriesDraw::kLine;
   bool dashed = false;  // for fitted lines and references
+  bool strong = false;  // the subject of the chart: thick, in front, its name at the line's end
   // Series with the same number look alike: give a fit the number of its data. Seven colours, then
   // the same colours with other dash patterns; five marker shapes.
   int colour = kAutoColour;

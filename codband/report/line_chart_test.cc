@@ -203,6 +203,17 @@ TEST(LineChartTest, FitSharesTheColourOfItsDataAndNeutralIsGrey) {
   EXPECT_EQ(Count(svg, "<path class=\"cb-f0\""), 2u);
 }
 
+TEST(LineChartTest, AStrongSeriesIsThickInFrontAndNamedAtItsEnd) {
+  LineChart chart = Regret(3, 20, Scale::kLinear);
+  chart.series[0].strong = true;
+  const std::string svg = RenderSvg(chart);
+  ExpectSound(svg);
+  EXPECT_EQ(Count(svg, "cb-line cb-c0 cb-strong\" d=\"M0 0h26"), 1U);  // in the legend
+  EXPECT_EQ(Count(svg, "cb-strong\""), 2U);
+  EXPECT_GT(svg.find("cb-line cb-c0 cb-strong"), svg.find("cb-line cb-c2"));
+  EXPECT_EQ(Count(svg, "class=\"cb-end\" text-anchor=\"end\">policy &amp; 0</text>"), 1U);
+}
+
 TEST(LineChartTest, SameChartGivesTheSameBytes) {
   EXPECT_EQ(RenderSvg(Regret(5, 100, Scale::kLog)), RenderSvg(Regret(5, 100, Scale::kLog)));
 }

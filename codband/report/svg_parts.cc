@@ -28,6 +28,8 @@ constexpr std::string_view kSvgStyle =
 .cb-chart .cb-axis{stroke:#8a929d;fill:none}
 .cb-chart .cb-line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:butt}
 .cb-chart .cb-dashed{stroke-width:1.6;stroke-dasharray:6 4}
+.cb-chart .cb-strong{stroke-width:4}
+.cb-chart .cb-end{font-weight:700;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}
 .cb-chart .cb-d1{stroke-dasharray:10 3 2 3}
 .cb-chart .cb-d2{stroke-dasharray:2.5 2.5}
 .cb-chart .cb-band{fill-opacity:.16}
@@ -52,7 +54,7 @@ constexpr std::string_view kSvgStyle =
 .cb-chart .cb-bg{fill:#16181d}
 .cb-chart .cb-grid{stroke:#2d323a}
 .cb-chart .cb-axis{stroke:#7b8490}
-.cb-chart .cb-halo{stroke:#16181d}
+.cb-chart .cb-halo,.cb-chart .cb-end{stroke:#16181d}
 .cb-chart .cb-mark{stroke:#fff}
 .cb-chart .cb-c0{stroke:#3585d6}.cb-chart .cb-f0{fill:#3585d6}
 .cb-chart .cb-c1{stroke:#ec7426}.cb-chart .cb-f1{fill:#ec7426}

@@ -199,6 +199,16 @@ class FakeEngine final : public engine::Engine {
     if (id > 1) return Status::NotFound("there is no model " + std::to_string(id));
     return MakeModel(id, top);
   }
+  engine::SeriesReport Series(std::int64_t from_ms, std::int64_t /*to_ms*/,
+                              std::int64_t step_ms) override {
+    engine::SeriesReport report{.step_ms = step_ms};
+    engine::SeriesReport::Point& point = report.points.emplace_back();
+    point.time_ms = from_ms / step_ms * step_ms;
+    point.activity.decisions = 4;
+    for (const double reward : {0.0, 1.0}) point.activity.rewards[0][0].Add(reward);
+    point.groups = {.changes = 1, .users = 3, .groups = {{0, 2}, {1, 1}}};
+    return report;
+  }
   std::vector<engine::Change> RecentChanges(std::size_t most) override {
     std::vector<engine::Change> changes = {{"<b>eve</b>", 1'562'500'800'123, 0, 1},
                                            {"adam", 1'562'500'700'000, kNoModel, 0}};

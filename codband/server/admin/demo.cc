@@ -111,7 +111,14 @@ DemoWorld::Visit DemoWorld::Next() {
   Visit visit{.number = next_visit_++};
   RandomStream random({options_.seed, visit.number}, kVisit);
   visit.user = random.Below(users_.size());
-  if (random.Uniform() < options_.chance_of_change) {
+  bool changes = random.Uniform() < options_.chance_of_change;
+  if (options_.story_every > 0 && visit.number % options_.story_every == 0) {
+    visit.user = 0;
+    changes = ++story_visits_ % options_.story_changes == 0;
+  } else if (visit.user == 0 && options_.story_every > 0) {
+    changes = false;  // by the story alone
+  }
+  if (changes) {
     User& user = users_[visit.user];
     user.taste = (user.taste + 1 + random.Below(kTastes.size() - 1)) % kTastes.size();
   }

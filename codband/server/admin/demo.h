@@ -20,17 +20,25 @@ struct DemoOptions {
   std::size_t burst = 12'000;      // visits at full speed, so that there is something to see
   double visits_per_second = 100;  // after the burst
   double chance_of_change = 2e-3;  // per visit, that the user's taste changes
+  // The story: one visit in so many is that of the first listener, who changes their mind once in
+  // so many of their own. 0: there is none.
+  std::size_t story_every = 12;
+  std::size_t story_changes = 400;
 };
 
 // A small world of music: 300 artists with genres, moods and decades, and listeners with one of
-// eight tastes, which change now and then. What a listener does depends on the seed and on what is
-// recommended, not on timing.
+// eight tastes, which change now and then. One of them, whom the story is about, comes often and
+// changes at regular times. What a listener does depends on the seed and on what is recommended,
+// not on timing.
 class DemoWorld {
  public:
   DemoWorld(std::size_t dim, const DemoOptions& options);
 
   const std::vector<engine::Item>& items() const { return items_; }
   const std::string& user(std::size_t u) const { return users_[u].name; }
+
+  // Whom the story is about.
+  const std::string& hero() const { return users_.front().name; }
 
   // The next visit: a listener, perhaps with a new taste, and the candidates.
   struct Visit {
@@ -55,6 +63,7 @@ class DemoWorld {
   std::vector<engine::Item> items_;
   std::vector<User> users_;
   std::uint64_t next_visit_ = 0;
+  std::size_t story_visits_ = 0;
 };
 
 // Plays the world against an engine on a thread of its own, until it is destroyed.

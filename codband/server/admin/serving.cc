@@ -11,6 +11,7 @@
 #include "codband/server/admin/data_directory.h"
 #include "codband/server/api/api.h"
 #include "codband/server/config/listen_address.h"
+#include "codband/server/config/settings_json.h"
 #include "codband/server/http/descriptors.h"
 #include "codband/server/http/tls_stream.h"
 
@@ -152,6 +153,8 @@ Status Serving::Listen(bool any_port) {
   const ApiOptions api{.mode = config_.api.mode,
                        .decision_log = log_.get(),
                        .backup_root = BackupRoot(config_),
+                       .settings = SettingsJson(config_),
+                       .log_directory = config_.decision_log.directory,
                        .user_from = config_.api.user_from};
   ServerOptions options = config_.server;
   options.gatekeeper = keys_.get();
@@ -184,15 +187,18 @@ std::string Serving::Greeting() const {
                   dim == 0 ? "a column for every name" : fmt::format("{} features", dim),
                   keys_ == nullptr ? "" : ", key required");
   if (demo_ == nullptr) return text;
-  const std::string& user = demo_->world().user(0);
-  fmt::format_to(std::back_inserter(text),
-                 "\n{} artists, {} listeners who change their minds now and then. Try it:\n\n"
-                 "  curl -s '{}/v1/rank?explain=true' -H 'Content-Type: application/json' \\\n"
-                 "    -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
-                 "  curl -s {}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n"
-                 "    -d '{{\"value\": 1}}'  # EVENT_ID of the reply above\n"
-                 "  curl -s {}/v1/users/{}\n\n",
-                 demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, url_, user);
+  const std::string& user = demo_->world().hero();
+  fmt::format_to(
+      std::back_inserter(text),
+      "\n{} artists, {} listeners who change their minds now and then. The dashboard is at\n"
+      "{}; watch {}, who changes about once a minute:\n{}/#/users/{}\n\nTry it:\n\n"
+      "  curl -s '{}/v1/rank?explain=true' -H 'Content-Type: application/json' \\\n"
+      "    -d '{{\"userId\": \"{}\", \"topK\": 3}}'\n"
+      "  curl -s {}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n"
+      "    -d '{{\"value\": 1}}'  # EVENT_ID of the reply above\n"
+      "  curl -s {}/v1/users/{}\n\n",
+      demo_->world().items().size(), DemoOptions{}.users, url_, user, url_, user, url_, user, url_,
+      url_, user);
   return text;
 }
 

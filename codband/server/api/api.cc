@@ -6,6 +6,7 @@
 
 #include "codband/base/check.h"
 #include "codband/server/api/api_error.h"
+#include "codband/server/api/live_feed.h"
 
 namespace codband::server {
 
@@ -14,9 +15,12 @@ Api::Api(engine::Engine& engine, std::size_t max_line_bytes, ApiOptions options)
 
 void Api::Start(std::size_t workers) { parsers_ = std::vector<JsonParser>(workers); }
 
+Api::~Api() { Stop(); }
+
 void Api::Stop() {
   reports_.join();
   backups_.join();
+  evaluations_.join();
 }
 
 Awaitable<void> Api::Handle(Call& call) {
@@ -44,6 +48,8 @@ void Api::SetError(Reply& reply, const HttpError& error) const { SetApiError(rep
 
 Result<std::unique_ptr<Server>> StartServer(engine::Engine& engine, const ServerOptions& options,
                                             ApiOptions api_options) {
+  api_options.gatekeeper = options.gatekeeper;
+  api_options.tls = !options.tls.empty();
   return Server::Start(
       std::make_unique<Api>(engine, options.max_body_bytes, std::move(api_options)), options);
 }

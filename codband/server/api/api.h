@@ -1,8 +1,10 @@
 #pragma once
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,12 +12,14 @@
 
 #include "codband/engine/engine.h"
 #include "codband/server/api/json_value.h"
+#include "codband/server/http/gatekeeper.h"
 #include "codband/server/http/server.h"
 #include "codband/server/http/service.h"
 
 namespace codband::server {
 
 class DecisionLog;
+class LiveFeed;
 struct HistoryEvent;
 struct HistoryOutcome;
 
@@ -23,6 +27,10 @@ struct ApiOptions {
   std::string mode = {};                      // of the engine, shown on the page: "online"
   const DecisionLog* decision_log = nullptr;  // for the metrics; outlives the API
   std::filesystem::path backup_root = {};     // where POST /v1/backup writes; empty: nowhere
+  Gatekeeper* gatekeeper = nullptr;           // of the server, which sets it; nullptr: no keys
+  bool tls = false;                           // of the server, which sets it
+  std::string settings = {};                  // SettingsJson
+  std::filesystem::path log_directory = {};   // of decisions; empty: there is none
   std::string user_from = {};  // path in the context of the user's id, where a request names none
 };
 
@@ -32,7 +40,7 @@ class Api final : public Service {
  public:
   // The engine outlives the API. `max_line_bytes` bounds one line of a bulk import.
   Api(engine::Engine& engine, std::size_t max_line_bytes, ApiOptions options = {});
-  ~Api() override { Stop(); }
+  ~Api() override;
 
   // Every route. Static: tests hold the documents to it.
   static std::span<const Route> Routes();
@@ -74,11 +82,26 @@ class Api final : public Service {
   Awaitable<void> ListChanges(Call& call);
   Awaitable<void> ListFeatures(Call& call);
   Awaitable<void> Backup(Call& call);
-  Awaitable<void> Live(Call& call);
+  Awaitable<void> Alive(Call& call);
   Awaitable<void> Ready(Call& call);
   Awaitable<void> Metrics(Call& call);
   Awaitable<void> OpenApi(Call& call);
+  // dashboard.cc:
   Awaitable<void> Page(Call& call);
+  Awaitable<void> Script(Call& call);
+  Awaitable<void> Style(Call& call);
+  Awaitable<void> Icon(Call& call);
+  Awaitable<void> Stats(Call& call);
+  Awaitable<void> Live(Call& call);
+  Awaitable<void> GetSession(Call& call);
+  Awaitable<void> OpenSession(Call& call);
+  Awaitable<void> CloseSession(Call& call);
+  Awaitable<void> Settings(Call& call);
+  Awaitable<void> ListKeys(Call& call);
+  Awaitable<void> ListLogs(Call& call);
+  std::unique_ptr<BodyStream> Evaluate(const Call& call,
+                                       std::optional<std::uint64_t> announced_bytes);
+  std::string MakeLive(const ServerView& server);
   // personalizer.cc:
   Awaitable<void> PersonalizerRank(Call& call);
   Awaitable<void> PersonalizerReward(Call& call);
@@ -109,7 +132,22 @@ class Api final : public Service {
   // connections for too long.
   boost::asio::thread_pool reports_{1};
   boost::asio::thread_pool backups_{1};
+  boost::asio::thread_pool evaluations_{1};
+  std::mutex live_mutex_;
+  std::unique_ptr<LiveFeed> live_;  // made with the first dashboard
 };
+
+// Runs `work` on the pool and completes the call with its result.
+template <typename T, typename Work>
+void RunOn(boost::asio::thread_pool& pool, Pending<T>& call, Work work) {
+  boost::asio::post(pool, [&call, work = std::move(work)] {
+    try {
+      call.Finish(work());
+    } catch (...) {
+      call.Fail(std::current_exception());
+    }
+  });
+}
 
 // A server for the API of the engine, which outlives it.
 Result<std::unique_ptr<Server>> StartServer(engine::Engine& engine, const ServerOptions& options,

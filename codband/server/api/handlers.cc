@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <boost/asio/post.hpp>
 #include <limits>
 #include <optional>
 
@@ -14,7 +13,6 @@
 #include "codband/server/api/import_stream.h"
 #include "codband/server/api/metrics.h"
 #include "codband/server/api/openapi.h"
-#include "codband/server/api/page.h"
 #include "codband/server/api/reply_json.h"
 #include "codband/server/api/request_json.h"
 
@@ -24,8 +22,6 @@ namespace {
 constexpr std::size_t kMaxTop = 1000;        // items and tags of a model
 constexpr std::size_t kMaxItems = 1000;      // of a page
 constexpr std::size_t kMaxChanges = 10'000;  // of a request; the engine keeps fewer
-constexpr std::size_t kPageTop = 4;
-constexpr std::size_t kPageChanges = 15;
 
 // The query parameter as a whole number in [1, max]; `otherwise` if it is not given. It is the only
 // parameter of its route.
@@ -44,28 +40,19 @@ Result<std::size_t> CountParameter(const RouteMatch& match, std::string_view nam
   return *value;
 }
 
+Result<bool> FlagParameter(std::string_view name, std::string_view text) {
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  return Status::InvalidArgument(fmt::format("{}: is '{}', expected true or false", name, text));
+}
+
 Result<bool> ExplainParameter(const RouteMatch& match) {
   if (match.query.empty()) return false;
   constexpr std::array<std::string_view, 1> kKnown = {"explain"};
   const Result<Query> query = ParseQuery(match.query, kKnown);
   if (!query.ok()) return query.status();
   if (query.value().empty()) return false;
-  const std::string& text = query.value().front().second;
-  if (text == "true" || text == "1") return true;
-  if (text == "false" || text == "0") return false;
-  return Status::InvalidArgument(fmt::format("explain: is '{}', expected true or false", text));
-}
-
-// Runs `work` on the pool and completes the call with its result.
-template <typename T, typename Work>
-void RunOn(asio::thread_pool& pool, Pending<T>& call, Work work) {
-  asio::post(pool, [&call, work = std::move(work)] {
-    try {
-      call.Finish(work());
-    } catch (...) {
-      call.Fail(std::current_exception());
-    }
-  });
+  return FlagParameter("explain", query.value().front().second);
 }
 
 // Completes the call from the engine's callback.
@@ -162,12 +149,19 @@ Awaitable<void> Api::PutItem(Call& call) {
 }
 
 Awaitable<void> Api::ListItems(Call& call) {
-  constexpr std::array<std::string_view, 2> kKnown = {"after", "limit"};
+  constexpr std::array<std::string_view, 3> kKnown = {"after", "limit", "learned"};
   const Result<Query> query = ParseQuery(call.match.query, kKnown);
   if (!query.ok()) co_return SetApiError(call.reply, query.status());
   std::string after;
   std::size_t limit = 100;
+  bool with_learned = false;
   for (const auto& [name, text] : query.value()) {
+    if (name == "learned") {
+      const auto flag = FlagParameter(name, text);
+      if (!flag.ok()) co_return SetApiError(call.reply, flag.status());
+      with_learned = flag.value();
+      continue;
+    }
     if (name == "after") {
       after = text;
       continue;
@@ -180,7 +174,12 @@ Awaitable<void> Api::ListItems(Call& call) {
     }
     limit = *value;
   }
-  AppendItems(call.reply.body, engine_.ListItems(after, limit), limit);
+  const std::vector<engine::Item> items = engine_.ListItems(after, limit);
+  std::vector<std::optional<ItemDescription>> learned;
+  if (with_learned) {
+    for (const engine::Item& item : items) learned.push_back(engine_.DescribeItem(item.id));
+  }
+  AppendItems(call.reply.body, items, limit, learned);
 }
 
 Awaitable<void> Api::GetItem(Call& call) {
@@ -259,7 +258,7 @@ Awaitable<void> Api::Backup(Call& call) {
   AppendBackupReply(call.reply.body, name.value());
 }
 
-Awaitable<void> Api::Live(Call& call) {
+Awaitable<void> Api::Alive(Call& call) {
   call.reply.body = R"({"status":"live"})";
   co_return;
 }
@@ -289,22 +288,6 @@ Awaitable<void> Api::Metrics(Call& call) {
 Awaitable<void> Api::OpenApi(Call& call) {
   call.reply.body = kOpenApiJson;
   co_return;
-}
-
-Awaitable<void> Api::Page(Call& call) {
-  Pending<std::string> page(call.worker);
-  RunOn(reports_, page, [this, server = &call.server] {
-    const ServerFacts facts = server->Facts();
-    return RenderPage({.mode = options_.mode,
-                       .start_time_ms = facts.start_time_ms,
-                       .now_ms = facts.now_ms,
-                       .stats = engine_.Stats(),
-                       .models = engine_.Models(kPageTop),
-                       .changes = engine_.RecentChanges(kPageChanges)});
-  });
-  co_await page.Wait();
-  call.reply.body = page.Take();
-  call.reply.content_type = "text/html; charset=utf-8";
 }
 
 }  // namespace codband::server

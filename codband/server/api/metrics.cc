@@ -106,6 +106,40 @@ void AddRoutes(Families& out, const MetricsFacts& facts) {
   }
 }
 
+// As a summary without quantiles: its sum and its count.
+void AddSummary(Families& out, const char* name, const char* help, const engine::Moments& moments,
+                Labels labels) {
+  ClientMetric& metric = out.Add(name, help, MetricType::Summary, std::move(labels));
+  metric.summary.sample_count = moments.count;
+  metric.summary.sample_sum = moments.sum;
+}
+
+void AddActivity(Families& out, const engine::Activity& activity) {
+  using engine::Activity;
+  for (std::size_t mode = 0; mode < Activity::kModes; ++mode) {
+    for (std::size_t source = 0; source < Activity::kSources; ++source) {
+      // Online the policy or its floor chooses, otherwise the baseline.
+      if ((mode == 0) == (source == 2)) continue;
+      AddSummary(out, "codband_reward",
+                 "Rewards of decisions, defaulted ones included, by mode and by who chose.",
+                 activity.rewards[mode][source],
+                 {{"mode", engine::kModeNames[mode]}, {"source", engine::kSourceNames[source]}});
+    }
+  }
+  const char* const help =
+      "Estimates, one for each rewarded decision, of what the first action (baseline) or any "
+      "action with the same chance (uniform) would have brought.";
+  AddSummary(out, "codband_estimate", help, activity.baseline, {{"choice", "baseline"}});
+  AddSummary(out, "codband_estimate", help, activity.uniform, {{"choice", "uniform"}});
+  AddSummary(out, "codband_reward_delay_seconds", "From a decision to its reward.",
+             activity.delay_s, {});
+  out.Counter("codband_apprentice_decisions_total",
+              "Rewarded decisions in which the baseline was shown, by whether the policy agreed.",
+              ToDouble(activity.agreed), {{"agrees", "yes"}});
+  out.Counter("codband_apprentice_decisions_total", "",
+              ToDouble(activity.compared - activity.agreed), {{"agrees", "no"}});
+}
+
 void AddEngine(Families& out, const engine::EngineStats& stats) {
   const auto reward = [&](const char* outcome, std::uint64_t count) {
     out.Counter("codband_rewards_total", "Rewards received, by outcome.", ToDouble(count),
@@ -116,6 +150,7 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   reward("duplicate", stats.rewards_duplicate);
   reward("late", stats.rewards_late);
   reward("unknown", stats.rewards_unknown);
+  AddActivity(out, stats.activity);
   out.Counter("codband_rewards_defaulted_total",
               "Decisions learned with the default reward because none came in time.",
               ToDouble(stats.rewards_defaulted));

@@ -79,6 +79,13 @@ void AppendChange(std::string& out, const engine::Change& change, bool with_user
   if (with_user) AppendMember(out, ",\"userId\":", change.user);
   AppendModelId(out, ",\"fromModelId\":", change.from);
   AppendModelId(out, ",\"toModelId\":", change.to);
+  if (change.evidence.rewards > 0) {
+    AppendMember(out, ",\"evidence\":{\"rewards\":", std::uint64_t{change.evidence.rewards});
+    AppendMember(out, ",\"expected\":", double{change.evidence.expected});
+    AppendMember(out, ",\"got\":", double{change.evidence.got});
+    AppendMember(out, ",\"before\":", double{change.evidence.before});
+    out += '}';
+  }
   out += '}';
 }
 
@@ -93,13 +100,19 @@ void AppendModelStart(std::string& out, const engine::ModelReport& model) {
                               const engine::ModelReport::Top& top) {
     AppendMember(out, name, top.name);
     AppendMember(out, weight, top.weight);
-    out += '}';
   };
   AppendList(out, ",\"topItems\":", model.items, [&](const engine::ModelReport::Top& top) {
     append_top("{\"id\":", ",\"mean\":", top);
+    out += '}';
+  });
+  AppendList(out, ",\"bottomItems\":", model.worst, [&](const engine::ModelReport::Top& top) {
+    append_top("{\"id\":", ",\"mean\":", top);
+    out += '}';
   });
   AppendList(out, ",\"topTags\":", model.tags, [&](const engine::ModelReport::Top& top) {
     append_top("{\"tag\":", ",\"count\":", top);
+    AppendMember(out, ",\"lift\":", top.lift);
+    out += '}';
   });
 }
 
@@ -246,8 +259,12 @@ void AppendItem(std::string& out, const engine::Item& item,
   out += '}';
 }
 
-void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit) {
-  AppendList(out, "{\"items\":", items, [&](const engine::Item& item) { AppendItem(out, item); });
+void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit,
+                 std::span<const std::optional<ItemDescription>> learned) {
+  std::size_t index = 0;
+  AppendList(out, "{\"items\":", items, [&](const engine::Item& item) {
+    AppendItem(out, item, learned.empty() ? std::nullopt : learned[index++]);
+  });
   out += ",\"next\":";
   std::size_t bytes = 0;
   for (const engine::Item& item : items) bytes += item.bytes();
@@ -279,11 +296,18 @@ void AppendUser(std::string& out, const engine::UserReport& report) {
   AppendMember(out, "{\"userId\":", report.user);
   AppendModelId(out, ",\"modelId\":", report.model);
   AppendMember(out, ",\"modelChance\":", report.model_chance);
+  AppendTimeMember(out, ",\"firstSeen\":", report.first_ms);
   AppendTimeMember(out, ",\"since\":", report.since_ms);
   AppendMember(out, ",\"observations\":", report.observations);
   AppendMember(out, ",\"periodObservations\":", report.period_observations);
   AppendList(out, ",\"changes\":", report.changes,
              [&](const engine::Change& change) { AppendChange(out, change, false); });
+  AppendList(out, ",\"lastRewards\":", report.ticks, [&](const engine::RewardTick& tick) {
+    AppendTimeMember(out, "{\"time\":", tick.time_ms);
+    AppendMember(out, ",\"reward\":", double{tick.reward});
+    AppendMember(out, ",\"expected\":", double{tick.expected});
+    out += '}';
+  });
   out += '}';
 }
 

@@ -20,8 +20,10 @@ void AppendRewardReply(std::string& out, std::string_view event_id,
 // With what was learned of it, if anything was.
 void AppendItem(std::string& out, const engine::Item& item,
                 const std::optional<ItemDescription>& learned = {});
-// A page of at most `limit`; "next" is what to ask for after it, if there may be more.
-void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit);
+// A page of at most `limit`; "next" is what to ask for after it, if there may be more. `learned`:
+// what was learned of each, or nothing at all.
+void AppendItems(std::string& out, std::span<const engine::Item> items, std::size_t limit,
+                 std::span<const std::optional<ItemDescription>> learned = {});
 void AppendFeatures(std::string& out, const engine::FeatureReport& report);
 void AppendUser(std::string& out, const engine::UserReport& report);
 void AppendModels(std::string& out, std::span<const engine::ModelReport> models);

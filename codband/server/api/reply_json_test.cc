@@ -168,10 +168,15 @@ TEST(ReplyJsonTest, User) {
                    .since_ms = 1'562'500'800'123,
                    .observations = 5,
                    .period_observations = 3,
-                   .changes = {{"u", 1'562'500'800'123, 1, 2}}});
+                   .first_ms = 1'562'500'700'000,
+                   .changes = {{"u", 1'562'500'800'123, 1, 2, {8, 0.75F, 0.125F, 0.5F}}},
+                   .ticks = {{1'562'500'800'000, 1, 0.5F}}});
   EXPECT_EQ(json::parse(out), json::parse(R"({"userId":"u","modelId":2,"modelChance":0.75,
+              "firstSeen":"2019-07-07T11:58:20.000Z",
               "since":"2019-07-07T12:00:00.123Z","observations":5,"periodObservations":3,
-              "changes":[{"time":"2019-07-07T12:00:00.123Z","fromModelId":1,"toModelId":2}]})"));
+              "changes":[{"time":"2019-07-07T12:00:00.123Z","fromModelId":1,"toModelId":2,
+                          "evidence":{"rewards":8,"expected":0.75,"got":0.125,"before":0.5}}],
+              "lastRewards":[{"time":"2019-07-07T12:00:00.000Z","reward":1,"expected":0.5}]})"));
 }
 
 TEST(ReplyJsonTest, Models) {
@@ -182,9 +187,11 @@ TEST(ReplyJsonTest, Models) {
                                   .observations = 3,
                                   .parameter = {0.25},
                                   .items = {{"a", 0.9}},
-                                  .tags = {{"t", 7}}};
+                                  .worst = {{"z", -1}},
+                                  .tags = {{"t", 7, 2}}};
   json expected = json::parse(R"({"modelId":4,"popularity":0.5,"users":1,"periods":2,
-    "observations":3,"topItems":[{"id":"a","mean":0.9}],"topTags":[{"tag":"t","count":7}]})");
+    "observations":3,"topItems":[{"id":"a","mean":0.9}],"bottomItems":[{"id":"z","mean":-1}],
+    "topTags":[{"tag":"t","count":7,"lift":2}]})");
   std::string out;
   AppendModels(out, std::vector<engine::ModelReport>{model, model});
   EXPECT_EQ(json::parse(out), (json{{"models", {expected, expected}}}));

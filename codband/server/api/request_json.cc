@@ -177,6 +177,21 @@ Result<std::string> ParseBackup(JsonParser& parser, std::string_view body) {
   return std::string(name);
 }
 
+Result<std::string> ParseLogin(JsonParser& parser, std::string_view body) {
+  constexpr std::array<std::string_view, 1> kLoginFields = {"key"};
+  const Result<dom::object> object = parser.ParseObject(body);
+  if (!object.ok()) return object.status();
+  const Place root;
+  const Place here{.parent = &root, .key = "key"};
+  std::string_view text;
+  for (const auto [key, value] : object.value()) {
+    if (key != "key") return Unknown(root, key, kLoginFields);
+    if (value.get(text) != simdjson::SUCCESS) return Expected(here, value, "a string");
+  }
+  if (text.empty()) return Refuse(here, "is missing");
+  return std::string(text);
+}
+
 Result<std::string> DecodeId(std::string_view raw_id) {
   Result<std::string> id = UrlDecode(raw_id);
   if (!id.ok()) return Status::InvalidArgument("id: " + id.status().message());

@@ -40,6 +40,9 @@ Result<engine::Item> ParseItem(JsonParser& parser, std::string_view body, std::s
 // {"name": as CheckBackupName allows}.
 Result<std::string> ParseBackup(JsonParser& parser, std::string_view body);
 
+// {"key": a string}.
+Result<std::string> ParseLogin(JsonParser& parser, std::string_view body);
+
 // The decoded "{id}" of a path: 1 to kMaxIdBytes bytes of UTF-8. Errors begin with "id: ".
 Result<std::string> DecodeId(std::string_view raw_id);
 

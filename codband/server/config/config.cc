@@ -113,7 +113,10 @@ Status Set(ServeConfig& config, const ConfigKey& key, const Given& given, std::s
   if (given.value) value = Convert(key, *given.value);
   if (value) {
     const Status status = key.set(config, *value);
-    if (status.ok()) return {};
+    if (status.ok()) {
+      config.origins[key.FullName()] = origin;
+      return {};
+    }
     if (!status.message().empty()) {
       return Status::InvalidArgument(
           fmt::format("{} is {}: {} ({})", key.FullName(), given.text, status.message(), origin));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,12 +26,13 @@ struct ServeConfig {
   store::RocksDbOptions store;
   DecisionLogOptions decision_log;
   LoggerOptions log;
-  std::filesystem::path api_key_file;  // the file that api_key was read from, if any
-  std::string api_key;                 // a key with the role admin; empty: none
-  std::filesystem::path keys_file;     // of other keys; empty: none
-  std::size_t max_key_failures = 10;   // see KeyGateOptions
-  bool insecure = false;               // serve other machines without a key
-  std::filesystem::path backup_root;   // empty: "backups" in the data directory
+  std::filesystem::path api_key_file;          // the file that api_key was read from, if any
+  std::string api_key;                         // a key with the role admin; empty: none
+  std::filesystem::path keys_file;             // of other keys; empty: none
+  std::size_t max_key_failures = 10;           // see KeyGateOptions
+  bool insecure = false;                       // serve other machines without a key
+  std::filesystem::path backup_root;           // empty: "backups" in the data directory
+  std::map<std::string, std::string> origins;  // where a setting was set, if it was, by its name
 };
 
 // One setting of the command line: its flag, what it sets, and the value.

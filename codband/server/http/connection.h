@@ -56,6 +56,7 @@ class Connection final : public WorkerClient {
 
   State state() const { return state_; }
   bool timed_out() const { return timed_out_; }
+  bool gave_way() const { return gave_way_; }  // another one has its place
   Clock::time_point deadline() const { return deadline_; }
   // `timeout_ms` from now; 0: none.
   void Enter(State state, std::int64_t timeout_ms);

@@ -76,6 +76,31 @@ bool IsCodingList(std::string_view value) {
   }
 }
 
+// The value of a cookie in "a=1; b=2"; empty if there is none.
+std::string_view FindCookie(std::string_view cookies, std::string_view name) {
+  while (!cookies.empty()) {
+    const std::string_view pair = Trimmed(cookies.substr(0, cookies.find(';')));
+    cookies.remove_prefix(std::min(cookies.size(), cookies.find(';')));
+    if (!cookies.empty()) cookies.remove_prefix(1);
+    const std::size_t equals = pair.find('=');
+    if (equals != pair.npos && pair.substr(0, equals) == name) return pair.substr(equals + 1);
+  }
+  return {};
+}
+
+// Whether "gzip" is in the list; one that is not wanted at all (q=0) is not.
+bool AcceptsGzip(std::string_view list) {
+  while (!list.empty()) {
+    const std::string_view coding = Trimmed(list.substr(0, list.find(',')));
+    list.remove_prefix(std::min(list.size(), list.find(',')));
+    if (!list.empty()) list.remove_prefix(1);
+    if (EqualNoCase(Trimmed(coding.substr(0, coding.find(';'))), "gzip")) {
+      return coding.find("q=0") == coding.npos || coding.find("q=0.") != coding.npos;
+    }
+  }
+  return false;
+}
+
 std::string_view ToStd(beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
@@ -129,6 +154,12 @@ void RequestReader::on_field_impl(field field, View name, View value, Error& err
         ReadKey(kSeenBearer, kTwoBearers, Trimmed(ToStd(value).substr(kBearer.size())), error);
       }
       return;
+    case field::cookie:
+      head_.session = FindCookie(ToStd(value), kSessionCookie);
+      return;
+    case field::accept_encoding:
+      head_.accepts_gzip = AcceptsGzip(ToStd(value));
+      return;
     case field::expect:
       head_.expect = beast::iequals(value, "100-continue") ? RequestHead::Expect::kContinue
                                                            : RequestHead::Expect::kOther;
@@ -138,6 +169,8 @@ void RequestReader::on_field_impl(field field, View name, View value, Error& err
         ReadKey(kSeenKey, kTwoKeys, ToStd(value), error);
       } else if (beast::iequals(name, "Ocp-Apim-Subscription-Key")) {
         ReadKey(kSeenSubscription, kTwoSubscriptions, ToStd(value), error);
+      } else if (beast::iequals(name, "X-CSRF-Token")) {
+        head_.csrf.assign(value.data(), value.size());
       } else if (beast::iequals(name, "Sec-Fetch-Site")) {
         head_.fetch_site = value == "same-origin" || value == "none"
                                ? RequestHead::FetchSite::kOwn

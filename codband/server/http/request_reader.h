@@ -17,6 +17,9 @@ namespace codband::server {
 
 namespace beast = boost::beast;
 
+// The cookie of a person who has logged in.
+inline constexpr std::string_view kSessionCookie = "codband_session";
+
 // The parts of a request's head that the server uses. Reused by a connection.
 struct RequestHead {
   enum class Expect { kNothing, kContinue, kOther };
@@ -29,6 +32,9 @@ struct RequestHead {
   std::string host;    // the header, well-formed; empty: not sent (HTTP/1.0)
   std::string origin;  // empty: not sent
   std::string api_key;
+  std::string session;  // the cookie of kSessionCookie; empty: not sent
+  std::string csrf;     // X-CSRF-Token
+  bool accepts_gzip = false;
   int version = 11;  // 10 for HTTP/1.0
   Expect expect = Expect::kNothing;
   Type type = Type::kNone;
@@ -41,6 +47,9 @@ struct RequestHead {
     host.clear();
     origin.clear();
     api_key.clear();
+    session.clear();
+    csrf.clear();
+    accepts_gzip = false;
     expect = Expect::kNothing;
     type = Type::kNone;
     coding = Coding::kIdentity;

@@ -8,6 +8,7 @@
 
 #include "codband/server/http/http_error.h"
 #include "codband/server/http/reply.h"
+#include "codband/server/http/request_reader.h"
 #include "codband/server/http/route_metrics.h"
 #include "codband/server/http/router.h"
 #include "codband/server/http/worker.h"
@@ -36,12 +37,24 @@ class ServerView {
   ~ServerView() = default;
 };
 
+// The body of a reply that goes on, as of server-sent events. Belongs to the thread of its call's
+// worker.
+class ReplyStream {
+ public:
+  virtual ~ReplyStream() = default;
+  // Appends what comes next, perhaps nothing, after a wait of a quarter of a second at most. False:
+  // it ends. Throws nothing.
+  virtual Awaitable<bool> Next(Worker& worker, std::string& out) = 0;
+};
+
 // One request to be answered. Everything is borrowed, and lives until the reply is complete.
 struct Call {
   Worker& worker;  // whose thread handles the call
   const ServerView& server;
   const RouteMatch& match;  // found
-  std::string_view body;    // empty if the body is streamed
+  const RequestHead& head;
+  const boost::asio::ip::address& client;
+  std::string_view body;  // empty if the body is streamed
   Reply& reply;
 };
 

@@ -124,8 +124,9 @@ Awaitable<bool> Session::ServeOne() {
     Call call = MakeCall();
     co_await service_.Handle(call);
   }
-  const bool keep_alive =
-      reader_->is_done() && reader_->keep_alive() && !reply_.close && !worker_.stopping();
+  const bool streams = reply_.stream != nullptr && !match_.head;
+  const bool keep_alive = reader_->is_done() && reader_->keep_alive() && !reply_.close &&
+                          !worker_.stopping() && !streams;
   AppendReply(keep_alive);
   worker_.metrics().Record(match_.index, reply_.status, Clock::now() - received_);
   ClearAndShrink(body_);
@@ -141,10 +142,28 @@ Awaitable<bool> Session::ServeOne() {
     if (!written) co_return false;
   }
   if (keep_alive) co_return true;
+  if (streams) {
+    co_await RunReplyStream(*reply_.stream);
+    co_return false;
+  }
   if (!reader_->is_done() || connection_.has_input() || connection_.is_tls()) {
     co_await connection_.Linger();
   }
   co_return false;
+}
+
+Awaitable<void> Session::RunReplyStream(ReplyStream& stream) {
+  bool more = true;
+  while (more && !worker_.stopping() && !connection_.gave_way()) {
+    // It gives way to a connection that needs its place.
+    connection_.Enter(State::kIdle, 0);
+    more = co_await stream.Next(worker_, connection_.output());
+    if (connection_.output().empty()) continue;
+    // A key that was removed, or a session that is over, ends it.
+    if (access_.Check(head_, match_.route)) co_return;
+    const bool written = co_await connection_.WriteAll();
+    more = more && written;
+  }
 }
 
 Awaitable<Session::Next> Session::ReadRequest() {
@@ -424,7 +443,9 @@ void Session::AppendReply(bool keep_alive) {
   fmt::format_to(out, FMT_COMPILE("HTTP/1.1 {} {}\r\n"), reply_.status,
                  ReasonPhrase(reply_.status));
   output += worker_.date_header();
-  if (reply_.status != 204) {
+  if (reply_.stream != nullptr) {
+    fmt::format_to(out, FMT_COMPILE("Content-Type: {}\r\n"), reply_.content_type);
+  } else if (reply_.status != 204) {
     fmt::format_to(out, FMT_COMPILE("Content-Type: {}\r\nContent-Length: {}\r\n"),
                    reply_.content_type, reply_.body.size());
   }

@@ -68,9 +68,17 @@ class Session final {
   // Hands what has been read of a streamed body to the service, decoded in pieces of a bounded
   // size. Whether it wants more.
   Awaitable<bool> Deliver(BodyStream& stream, bool last);
+  // Writes a reply without an end until the client is gone or the server stops.
+  Awaitable<void> RunReplyStream(ReplyStream& stream);
   void AppendReply(bool keep_alive);
   Call MakeCall() {
-    return {.worker = worker_, .server = server_, .match = match_, .body = body_, .reply = reply_};
+    return {.worker = worker_,
+            .server = server_,
+            .match = match_,
+            .head = head_,
+            .client = access_.client(),
+            .body = body_,
+            .reply = reply_};
   }
 
   Worker& worker_;

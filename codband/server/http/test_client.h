@@ -105,6 +105,28 @@ class TestClient {
   // Whether the server has closed the connection without sending more.
   bool Ended() { return input_.empty() && !ReadSome(); }
 
+  // Of a body without an end: what stands between the two, from the next one on.
+  std::string ReceiveUntil(std::string_view begin, std::string_view end) {
+    while (true) {
+      const std::size_t from = input_.find(begin);
+      const std::size_t to = from == input_.npos ? from : input_.find(end, from + begin.size());
+      if (to != input_.npos) {
+        std::string text = input_.substr(from + begin.size(), to - from - begin.size());
+        input_.erase(0, to + end.size());
+        return text;
+      }
+      if (!ReadSome()) return {};
+    }
+  }
+  // Reads on until the server closes the connection; false if it does not.
+  bool EndsAtLast() {
+    char buffer[4096];
+    ssize_t count = 0;
+    while ((count = ::recv(socket_, buffer, sizeof(buffer), 0)) > 0) {
+    }
+    return count == 0;
+  }
+
   // Closes the connection with a reset.
   void Reset() {
     const linger now{.l_onoff = 1, .l_linger = 0};

@@ -47,13 +47,6 @@ bool IsHex(std::string_view text, std::size_t bytes) {
          });
 }
 
-std::string RandomHex(std::size_t bytes) {
-  std::array<unsigned char, kSecretBytes> random;
-  CODBAND_CHECK(bytes <= random.size());
-  CODBAND_CHECK(RAND_bytes(random.data(), static_cast<int>(bytes)) == 1);
-  return ToHex({random.data(), bytes});
-}
-
 Status CheckKeyName(std::string_view name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -145,6 +138,13 @@ std::string HashKey(std::string_view salt, std::string_view key) {
            reinterpret_cast<const unsigned char*>(key.data()), key.size(), hash.data(), &size);
   CODBAND_CHECK(made != nullptr && size == kHashBytes);
   return ToHex({hash.data(), size});
+}
+
+std::string RandomHex(std::size_t bytes) {
+  std::array<unsigned char, kSecretBytes> random;
+  CODBAND_CHECK(bytes <= random.size());
+  CODBAND_CHECK(RAND_bytes(random.data(), static_cast<int>(bytes)) == 1);
+  return ToHex({random.data(), bytes});
 }
 
 KeyRecord MakeKeyRecord(std::string name, Access role, std::string_view key) {

@@ -26,6 +26,9 @@ struct KeyRecord {
 // The role of this name. kInvalidArgument lists the roles.
 Result<Access> ParseRole(std::string_view name);
 
+// As many random bytes, 32 at most, from the system's entropy, as hex digits.
+std::string RandomHex(std::size_t bytes);
+
 // HMAC-SHA-256 of the key, with the salt as its key: 64 hex digits.
 std::string HashKey(std::string_view salt, std::string_view key);
 // A record of a key with a salt of its own. Any text can be a key.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "codband/server/http/gatekeeper.h"
 #include "codband/server/keys/key_failures.h"
 #include "codband/server/keys/key_file.h"
+#include "codband/server/keys/sessions.h"
 
 namespace codband::server {
 
@@ -36,6 +38,11 @@ class KeyGate final : public Gatekeeper {
   static Result<std::unique_ptr<KeyGate>> Open(KeyGateOptions options);
 
   Verdict Check(const boost::asio::ip::address& client, std::string_view key) override;
+  std::variant<Opened, HttpError> OpenSession(const boost::asio::ip::address& client,
+                                              std::string_view key) override;
+  std::optional<SessionFacts> FindSession(std::string_view token) override;
+  void CloseSession(std::string_view token) override;
+  std::vector<KeyUse> ListKeys() override;
   std::uint64_t generation() const override { return generation_.load(std::memory_order_acquire); }
 
   // Reads the file again if it has changed since, or in any case. The keys that were read last stay
@@ -55,8 +62,11 @@ class KeyGate final : public Gatekeeper {
   using Records = std::vector<KeyRecord>;
 
   explicit KeyGate(KeyGateOptions options);
+  // The record of the key, if it is right, goes to `found`.
+  Verdict Check(const boost::asio::ip::address& client, std::string_view key, KeyRecord& found);
   Stamp StampOfFile() const;
-  std::optional<Access> Find(const Records& records, std::string_view key) const;
+  // The record of this key; nullptr if there is none.
+  const KeyRecord* Find(const Records& records, std::string_view key) const;
 
   const std::filesystem::path file_;
   const std::optional<KeyRecord> admin_;
@@ -68,6 +78,8 @@ class KeyGate final : public Gatekeeper {
   std::mutex mutex_;                        // guards what follows
   std::shared_ptr<const Records> records_;  // shared with checks that go on while it is replaced
   KeyFailures failures_;
+  Sessions sessions_;
+  std::map<std::string, std::int64_t> last_use_ms_;  // by the name of the key
 };
 
 }  // namespace codband::server

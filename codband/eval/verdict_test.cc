@@ -1,0 +1,69 @@
+#include "codband/eval/verdict.h"
+
+#include <gtest/gtest.h>
+
+namespace codband::eval {
+namespace {
+
+Estimate MakeEstimate(Estimator estimator, std::optional<double> value) {
+  Estimate estimate;
+  estimate.estimator = estimator;
+  estimate.value = value;
+  return estimate;
+}
+
+TargetReport Target(const char* name, bool logged, double value, double half) {
+  TargetReport target;
+  target.name = name;
+  target.on_policy = logged;
+  if (!logged) target.estimates.push_back(MakeEstimate(Estimator::kIps, 99));
+  Estimate& estimate = target.estimates.emplace_back(
+      MakeEstimate(logged ? Estimator::kMean : Estimator::kDr, value));
+  estimate.bootstrap = BootstrapResult{.interval = {value - half, value + half}};
+  return target;
+}
+
+std::string VerdictOf(std::vector<TargetReport> targets) {
+  Evaluation evaluation;
+  evaluation.targets = std::move(targets);
+  return Verdict(evaluation, 0.95);
+}
+
+TEST(VerdictTest, NamesTheBestAndByHowMuch) {
+  const std::string text =
+      VerdictOf({Target("logged", true, 0.5, 0.01), Target("uniform", false, 0.25, 0.01),
+                 Target("codband", false, 0.75, 0.05)});
+  EXPECT_EQ(text,
+            "codband would have earned 0.75 per decision (0.7 to 0.8), 50% more than what was "
+            "logged, 0.5 per decision (0.49 to 0.51). The 95% intervals do not overlap.");
+}
+
+TEST(VerdictTest, SaysIfTheDifferenceMayBeChance) {
+  const std::string text =
+      VerdictOf({Target("logged", true, 0.5, 0.1), Target("linucb", false, 0.55, 0.1)});
+  EXPECT_NE(text.find("may be chance"), std::string::npos) << text;
+}
+
+TEST(VerdictTest, SaysIfNothingIsBetter) {
+  const std::string text =
+      VerdictOf({Target("logged", true, 0.5, 0.1), Target("uniform", false, 0.2, 0.1)});
+  EXPECT_TRUE(text.starts_with("No policy would have earned more than what was logged")) << text;
+}
+
+TEST(VerdictTest, SaysIfTheLogSupportsNothing) {
+  TargetReport unsupported;
+  unsupported.name = "linucb";
+  unsupported.estimates.push_back(MakeEstimate(Estimator::kDr, std::nullopt));
+  EXPECT_TRUE(VerdictOf({Target("logged", true, 0.5, 0.1), unsupported})
+                  .starts_with("The log supports an estimate of no other policy"));
+}
+
+TEST(VerdictTest, PointsAtWarnings) {
+  TargetReport doubtful = Target("linucb", false, 0.9, 0.01);
+  doubtful.warnings.emplace_back("few events");
+  const std::string text = VerdictOf({Target("logged", true, 0.5, 0.1), doubtful});
+  EXPECT_TRUE(text.ends_with("Mind the warnings.")) << text;
+}
+
+}  // namespace
+}  // namespace codband::eval

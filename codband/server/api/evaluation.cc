@@ -1,0 +1,248 @@
+#include "codband/server/api/evaluation.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "codband/base/file.h"
+#include "codband/eval/evaluate.h"
+#include "codband/eval/log_reader.h"
+#include "codband/eval/make_target.h"
+#include "codband/eval/verdict.h"
+#include "codband/server/api/api_error.h"
+#include "codband/server/api/json_text.h"
+#include "codband/server/http/router.h"
+
+namespace codband::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostPolicies = 8;
+constexpr std::size_t kResamples = 400;
+
+std::vector<std::string> LogFileNames(const fs::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("decisions-") && name.ends_with(".json")) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// "linucb:alpha=1,lambda=2,codband": a part with '=' and no ':' belongs to the one before.
+std::vector<std::string> SplitPolicies(std::string_view text) {
+  std::vector<std::string> policies;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const bool goes_on = part.find('=') != part.npos && part.find(':') == part.npos;
+    if (goes_on && !policies.empty()) {
+      policies.back() += "," + std::string(part);
+    } else if (!part.empty()) {
+      policies.emplace_back(part);
+    }
+  }
+  return policies;
+}
+
+Json TargetJson(const eval::TargetReport& target) {
+  Json json{{"name", target.name},
+            {"logged", target.on_policy},
+            {"effectiveEvents", target.effective_sample},
+            {"warnings", target.warnings}};
+  Json estimates = Json::array();
+  for (const eval::Estimate& estimate : target.estimates) {
+    Json one{{"estimator", eval::EstimatorName(estimate.estimator)}};
+    if (estimate.value) one["value"] = *estimate.value;
+    if (estimate.bootstrap) {
+      one["low"] = estimate.bootstrap->interval.low;
+      one["high"] = estimate.bootstrap->interval.high;
+    }
+    if (estimate.guaranteed) {
+      one["guaranteedLow"] = estimate.guaranteed->low;
+      one["guaranteedHigh"] = estimate.guaranteed->high;
+    }
+    one["headline"] = &estimate == eval::HeadlineOf(target);
+    estimates.push_back(std::move(one));
+  }
+  json["estimates"] = std::move(estimates);
+  return json;
+}
+
+Result<eval::LoggedData> ReadLog(const std::vector<std::string>& files,
+                                 const EvaluationRequest& request) {
+  const eval::LogSource source{.files = files};
+  if (request.input == "csv") return eval::ReadCsvLog(source, {});
+  return eval::ReadDsJsonLog(source, {});
+}
+
+}  // namespace
+
+Result<EvaluationRequest> ParseEvaluation(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kKnown = {"log", "policies", "input"};
+  const auto query = ParseQuery(text, kKnown);
+  if (!query.ok()) return query.status();
+  EvaluationRequest request;
+  for (const auto& [name, value] : query.value()) {
+    if (name == "log") request.log = value;
+    if (name == "input") request.input = value;
+    if (name == "policies") request.policies = SplitPolicies(value);
+  }
+  if (request.input != "dsjson" && request.input != "csv") {
+    return Status::InvalidArgument(
+        fmt::format("input: is '{}', expected dsjson or csv", request.input));
+  }
+  if (request.policies.empty() || request.policies.size() > kMostPolicies) {
+    return Status::InvalidArgument(fmt::format("policies: has {} of them, expected 1 to {}",
+                                               request.policies.size(), kMostPolicies));
+  }
+  for (const std::string& policy : request.policies) {
+    if (policy.starts_with("table:")) {
+      return Status::InvalidArgument("policies: has a table, which only 'codband evaluate' reads");
+    }
+  }
+  return request;
+}
+
+std::string ListLogsJson(const fs::path& directory) {
+  Json logs = Json::array();
+  for (const std::string& name : LogFileNames(directory)) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(directory / name, error);
+    logs.push_back({{"name", name}, {"bytes", error ? 0 : size}});
+  }
+  return JsonText({{"enabled", !directory.empty()}, {"logs", std::move(logs)}});
+}
+
+Result<std::string> EvaluateFiles(const std::vector<std::string>& files,
+                                  const EvaluationRequest& request) {
+  auto read = ReadLog(files, request);
+  if (!read.ok()) return read.status();
+  eval::LoggedDecisions& log = read.value().log;
+  if (read.value().summary.timed) log.SortByTime();
+  std::vector<std::unique_ptr<eval::Target>> targets;
+  for (const std::string& policy : request.policies) {
+    auto target = eval::MakeTarget(policy, log, {});
+    if (!target.ok()) return Status::InvalidArgument("policies: " + target.status().message());
+    targets.push_back(std::move(target).value());
+  }
+  eval::EvaluationOptions options;
+  options.resamples = kResamples;
+  const auto evaluation = eval::Evaluate(log, targets, options);
+  if (!evaluation.ok()) return Status::InvalidArgument("log: " + evaluation.status().message());
+  Json policies = Json::array();
+  for (const eval::TargetReport& target : evaluation.value().targets) {
+    policies.push_back(TargetJson(target));
+  }
+  const eval::LogSummary& summary = read.value().summary;
+  return JsonText({{"verdict", eval::Verdict(evaluation.value(), options.confidence)},
+                   {"events", evaluation.value().events},
+                   {"users", log.users.size()},
+                   {"actions", log.action_names.size()},
+                   {"skippedLines", summary.skipped},
+                   {"firstProblem", summary.first_problem},
+                   {"confidence", options.confidence},
+                   {"warnings", evaluation.value().warnings},
+                   {"policies", std::move(policies)}});
+}
+
+EvaluationStream::EvaluationStream(const Call& call, boost::asio::thread_pool& pool, fs::path logs)
+    : worker_(call.worker),
+      reply_(call.reply),
+      pool_(pool),
+      logs_(std::move(logs)),
+      request_(ParseEvaluation(call.match.query)) {}
+
+EvaluationStream::~EvaluationStream() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!file_.empty()) ::unlink(file_.c_str());
+}
+
+Status EvaluationStream::Keep(std::string_view piece) {
+  bytes_ += piece.size();
+  if (bytes_ > kMostBytes) {
+    return Status::InvalidArgument(
+        fmt::format("body: has more than {} bytes, use 'codband evaluate'", kMostBytes));
+  }
+  if (piece.empty()) return {};
+  if (descriptor_ < 0) {
+    std::string name = (fs::temp_directory_path() / "codband-log-XXXXXX").string();
+    descriptor_ = ::mkstemp(name.data());  // for its owner alone
+    if (descriptor_ < 0) return Status::IoError("cannot keep the log for its evaluation");
+    file_ = name;
+  }
+  while (!piece.empty()) {
+    const ssize_t written = ::write(descriptor_, piece.data(), piece.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Status::IoError("cannot keep the log for its evaluation");
+    piece.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> EvaluationStream::FilesToRead() const {
+  const std::string& log = request_.value().log;
+  if (log.empty() == file_.empty()) {
+    return Status::InvalidArgument(
+        "log: expected the name of one of GET /v1/logs, 'all', or a log in the body");
+  }
+  if (log.empty()) return std::vector<std::string>{file_};
+  std::vector<std::string> files;
+  // By comparison with what is there: no path comes from the request.
+  for (const std::string& name : LogFileNames(logs_)) {
+    if (log == "all" || log == name) files.push_back((logs_ / name).string());
+  }
+  if (files.empty()) return Status::NotFound(fmt::format("log: there is no '{}'", log));
+  return files;
+}
+
+Awaitable<bool> EvaluationStream::Take(std::string_view piece, bool last) {
+  Status status = request_.status();
+  if (status.ok()) status = Keep(piece);
+  if (status.ok() && !last) co_return true;
+  Result<std::vector<std::string>> files = std::vector<std::string>();
+  if (status.ok()) {
+    files = FilesToRead();
+    status = files.status();
+  }
+  if (!status.ok()) {
+    SetApiError(reply_, status);
+    co_return false;
+  }
+  Pending<Result<std::string>> done(worker_);
+  asio::post(pool_, [&] {
+    try {
+      done.Finish(EvaluateFiles(files.value(), request_.value()));
+    } catch (...) {
+      done.Fail(std::current_exception());
+    }
+  });
+  co_await done.Wait();
+  std::exception_ptr failure;
+  try {
+    const Result<std::string> json = done.Take();
+    if (json.ok()) {
+      reply_.body = json.value();
+    } else {
+      SetApiError(reply_, Status(json.status().code(), WithoutPaths(json.status().message())));
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) SetApiError(reply_, ErrorOfException(failure));
+  co_return true;
+}
+
+}  // namespace codband::server
