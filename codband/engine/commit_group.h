@@ -31,8 +31,8 @@ struct CommitGroup {
   std::uint64_t defaulted = 0;                   // for the counters
   // Items that the group puts into the catalogue.
   std::unordered_set<std::string, StringHash, std::equal_to<>> put_items = {};
-  Activity activity = {};                        // for the statistics; see ActivitySeries
-  bool activity_is_written = false;              // in the batch
+  Activity activity = {};            // for the statistics; see ActivitySeries
+  bool activity_is_written = false;  // in the batch
 
   // What the group changes about pending decisions; see PendingDecisions.
   struct Pending {
