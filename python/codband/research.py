@@ -212,7 +212,9 @@ def prepare(name: str, source: str | os.PathLike, out: str | os.PathLike, *, ove
     return json.loads(_core.prepare(name, os.fspath(source), os.fspath(out), overwrite, strict, texts))
 
 
-def stress(policies: str | Sequence[str] = ("codband", "codband:paper", "linucb", "dlinucb"),
+def stress(policies: str | Sequence[str] = (
+               "codband", "codband:paper", "codband:explore=thompson", "linucb", "lints", "dlinucb",
+               "club", "sclub", "uniform-linucb"),
            *, cells: Sequence[str] = (), quick: bool = False, seed: int = 1, seeds: int | None = None,
            threads: int | None = None) -> dict[str, Any]:
     """Plays the first policy against the others on populations of many kinds; where it loses.

@@ -292,9 +292,11 @@ void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, Lea
     KeepSuspicion(user, chances);
   }
   state.belief.Assign(pool_, chances);
-  // Who has raised false alarms is not believed so soon.
+  // On a model that others have taught: of one that is the user's own more is to be found out than
+  // whether they are on it. Who has raised false alarms is not believed so soon.
+  const bool shared = pool_.model(own).posterior.stats().m() >= 2 * user.current.data.m();
   const Verdicts& verdicts = state.trial.verdicts;
-  state.trial.placed = known && verdicts.refuted <= verdicts.confirmed;
+  state.trial.placed = known && shared && verdicts.refuted <= verdicts.confirmed;
 }
 
 // The period as a whole knows nothing of a change; what the filter has found towards one stays.
