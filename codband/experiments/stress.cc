@@ -71,17 +71,17 @@ std::string DifferenceChart(const StressRecord& record) {
                               .x_label = "percent of it; below 0: less regret",
                               .series = {record.policies[0]},
                               .inner_name = "95% interval of the paired difference"};
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
   for (const StressOutcome& outcome : record.outcomes) {
     const double percent = 100 / outcome.regret[outcome.best_other];
     const double value = percent * outcome.difference.mean;
-    const double margin = outcome.difference.margin ? percent * *outcome.difference.margin : kNone;
+    const double margin = outcome.difference.margin ? percent * *outcome.difference.margin : kNoNumber;
     chart.rows.push_back({.label = outcome.cell.name,
                           .marks = {{.value = value,
                                      .low = value - margin,
                                      .high = value + margin,
-                                     .outer_low = kNone,
-                                     .outer_high = kNone}}});
+                                     .outer_low = kNoNumber,
+                                     .outer_high = kNoNumber}}});
   }
   return report::RenderSvg(chart);
 }
