@@ -15,14 +15,16 @@ items, users and luck.
 `rate` is the mean chance of a click of what was shown, `late` the same over the last quarter. A
 change counts as noticed when GET /v1/users/{id} has one more than before it; `delay` is the median
 number of visits until then over all who changed, those never noticed included; `false` counts
-changes of users who did not change, and any further ones of those who did, for 1000 visits. One
-connection, one request at a time, own event ids: the same seed gives the same numbers.
+changes of users who did not change, and any further ones of those who did, for 1000 visits; `ms` is
+processor time of the server a visit, rank and reward. One connection, one request at a time, own
+event ids: the same seed gives the same numbers, times excepted.
 """
 
 import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -249,6 +251,7 @@ class Result:
     false: float | None
     columns: int
     sharing: int
+    ms: float = 0
 
 
 def liked(variant: Variant, taste: int, morning: bool) -> str:
@@ -270,11 +273,20 @@ def changes_of(server: Server, user: str) -> int:
 
 
 def play(program: str, variant: Variant, users: int, rounds: int, seed: int, more: list[str]) -> Result:
+    before = seconds_of_servers()
     server = Server(program, [f"policy.seed={seed}", *variant.settings, *more])
     try:
-        return play_on(server, variant, users, rounds, seed)
+        result = play_on(server, variant, users, rounds, seed)
     finally:
         server.close()
+    result.ms = 1000 * (seconds_of_servers() - before) / (users * rounds)
+    return result
+
+
+def seconds_of_servers() -> float:
+    """Processor time of those that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int) -> Result:
@@ -366,8 +378,8 @@ def main() -> None:
     for users in map(int, options.users.split(",")):
         if options.format == "table":
             print(f"\n{users} users, {options.rounds} rounds, {options.seeds} seeds\n")
-            print("| variant | what | rate | late | by seed | noticed | delay | false | columns |")
-            print("|---|---|---|---|---|---|---|---|---|", flush=True)
+            print("| variant | what | rate | late | by seed | noticed | delay | false | columns | ms |")
+            print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
         for name in names:
             runs = [
                 play(options.serve, VARIANTS[name], users, options.rounds, seed, options.set)
@@ -383,7 +395,7 @@ def main() -> None:
                 print(
                     f"| {name} | {VARIANTS[name].what} | {entry['rate']:.3f} | {entry['late']:.3f} "
                     f"| {rates} | {show(entry['noticed'], 2)} | {show(entry['delay'], 1)} "
-                    f"| {show(entry['false'], 2)} | {entry['columns']:.0f} |",
+                    f"| {show(entry['false'], 2)} | {entry['columns']:.0f} | {entry['ms']:.2f} |",
                     flush=True,
                 )
     if options.format == "json":
