@@ -296,6 +296,57 @@ TEST(OldStateTest, StateOfFormatFourGoesOnAndGrows) {
   }
 }
 
+// The same state as a server's directory has it: users in the archive, in records of format 4, which
+// do not tell their number of features, read when the policy has more.
+TEST(OldStateTest, RecordsOfFormatFourInAnArchiveAreReadAfterGrowth) {
+  // Of the file: what is shared, the number of users, for each their id and their record, the rest.
+  constexpr std::size_t kState = 7269;
+  constexpr std::size_t kShared = 2161;
+  constexpr std::size_t kRecord = 828;
+  const auto bytes =
+      ReadFile(fmt::format("{}/tests/states/codband.format4", CODBAND_SOURCE_DIR));
+  ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
+  std::string_view state = bytes.value();
+  state = state.substr(state.size() - sizeof(std::uint32_t) - kState, kState);
+  std::string_view users = state.substr(kShared + sizeof(std::uint64_t));
+  MapArchive archive;
+  for (UserId user = 0; user < TestWorld::kUsers; ++user) {
+    archive.records[user] = users.substr(sizeof(UserId), kRecord);
+    users.remove_prefix(sizeof(UserId) + kRecord);
+  }
+  const std::string shared = std::string(state.substr(0, kShared)).append(users);
+  TestWorld world(41);
+  const auto paged = MakeOrDie("codband", world.context());
+  paged->paged_users()->SetArchive(&archive);
+  ByteReader in(shared);
+  paged->paged_users()->LoadShared(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  auto in_memory = DecodeState(bytes.value(), world.context());
+  ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
+  paged->Grow(kWide);
+  in_memory.value()->Grow(kWide);
+  ExpectAlike(*in_memory.value(), *paged, GrowingWorld(41));  // reads without keeping
+  GrowingWorld growing(41);
+  while (growing.step() < kGrowsAt) growing.Next();
+  for (; growing.step() < 2 * kGrowsAt; growing.Next()) {
+    if (growing.step() % 50 == 0) {
+      paged->paged_users()->SaveChangedUsers(
+          [&](UserId user, std::string record) { archive.records[user] = std::move(record); });
+      paged->paged_users()->MarkUsersSaved();
+      paged->paged_users()->EvictUsers(0);
+    }
+    const Decision decision = growing.Visit(*in_memory.value());
+    const double reward = growing.Reward(decision);
+    ASSERT_EQ(in_memory.value()->Learn(decision, reward, growing.key()).after,
+              paged->Learn(decision, reward, growing.key()).after)
+        << growing.step();
+  }
+  paged->paged_users()->SaveChangedUsers(
+      [&](UserId user, std::string record) { archive.records[user] = std::move(record); });
+  EXPECT_EQ(RecordsOf(*in_memory.value()), archive.records);
+}
+
 // The first of format 5, as tests/states has them, hold nothing of items.
 TEST(OldStateTest, StateWithoutItemsGoesOn) {
   for (const std::string spec : {"codband", "codband:paper-product"}) {
