@@ -37,7 +37,7 @@ from typing import Any, Callable
 
 CATEGORIES = ["news", "music", "shoes", "garden", "toys"]
 BRANDS = [f"brand-{i}" for i in range(20)]
-TAGS = ["new", "sale", "red", "blue", "green", "summer", "winter", "kids", "gift", "eco", "xl", "top"]
+TAGS = "new sale red blue green summer winter kids gift eco xl top".split()
 ITEMS, TASTES, CLICK, NO_CLICK = 40, 3, 0.6, 0.05
 
 
@@ -192,6 +192,7 @@ class Variant:
     context: bool = False  # the request tells the time of day, the device and the hour
     user_feature: bool = False  # and who the user is, as a feature
     later: Callable[[Item], Any] | None = None  # features from a quarter of the rounds on
+    fills: bool = False  # a first request brings more names than there are columns
 
 
 def policy(name: str) -> list[str]:
@@ -206,6 +207,7 @@ VARIANTS = {
         "that array, features.dimension = 38", features=dense, settings=["features.dimension=38"]
     ),
     "context": Variant("with a context that says nothing", context=True),
+    "full": Variant("named, after a context of 2000 names", fills=True),
     "linucb": Variant("named, one LinUCB a user", settings=policy("linucb")),
     "lints": Variant("named, one LinTS a user", settings=policy("lints")),
     "uniform": Variant(
@@ -272,7 +274,9 @@ def changes_of(server: Server, user: str) -> int:
     return len(server.ask("GET", f"/v1/users/{user}")["changes"])
 
 
-def play(program: str, variant: Variant, users: int, rounds: int, seed: int, more: list[str]) -> Result:
+def play(
+    program: str, variant: Variant, users: int, rounds: int, seed: int, more: list[str]
+) -> Result:
     before = seconds_of_servers()
     server = Server(program, [f"policy.seed={seed}", *variant.settings, *more])
     try:
@@ -294,6 +298,9 @@ def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int
     categories = {item.id: item.category for item in items}
     for item in items:
         server.ask("PUT", f"/v1/items/{item.id}", {"features": variant.features(item)})
+    if variant.fills:
+        names = {f"name-{i}": 1 for i in range(2000)}
+        server.ask("POST", "/v1/rank", {"eventId": "fills", "topK": 1, "contextFeatures": names})
     tastes = [user % TASTES for user in range(users)]
     draw = random.Random(f"changes {seed}")
     changers = [] if variant.turns else sorted(draw.sample(range(users), users // 3))
@@ -374,12 +381,13 @@ def main() -> None:
             parser.error(f"--variants: '{name}' is none, expected some of {', '.join(VARIANTS)}")
     if not options.serve or not os.access(options.serve, os.X_OK):
         parser.error(f"--serve: '{options.serve}' cannot be run, expected the program codband")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server ends with us
     out = []
     for users in map(int, options.users.split(",")):
         if options.format == "table":
             print(f"\n{users} users, {options.rounds} rounds, {options.seeds} seeds\n")
-            print("| variant | what | rate | late | by seed | noticed | delay | false | columns | ms |")
-            print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
+            heads = "variant what rate late by_seed noticed delay false columns ms".split()
+            print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
         for name in names:
             runs = [
                 play(options.serve, VARIANTS[name], users, options.rounds, seed, options.set)
