@@ -296,15 +296,14 @@ TEST(OldStateTest, StateOfFormatFourGoesOnAndGrows) {
   }
 }
 
-// The same state as a server's directory has it: users in the archive, in records of format 4, which
-// do not tell their number of features, read when the policy has more.
+// The same state as a server's directory has it: users in the archive, in records of format 4,
+// which do not tell their number of features, read when the policy has more.
 TEST(OldStateTest, RecordsOfFormatFourInAnArchiveAreReadAfterGrowth) {
   // Of the file: what is shared, the number of users, for each their id and their record, the rest.
   constexpr std::size_t kState = 7269;
   constexpr std::size_t kShared = 2161;
   constexpr std::size_t kRecord = 828;
-  const auto bytes =
-      ReadFile(fmt::format("{}/tests/states/codband.format4", CODBAND_SOURCE_DIR));
+  const auto bytes = ReadFile(fmt::format("{}/tests/states/codband.format4", CODBAND_SOURCE_DIR));
   ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
   std::string_view state = bytes.value();
   state = state.substr(state.size() - sizeof(std::uint32_t) - kState, kState);
