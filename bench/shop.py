@@ -15,14 +15,16 @@ items, users and luck.
 `rate` is the mean chance of a click of what was shown, `late` the same over the last quarter. A
 change counts as noticed when GET /v1/users/{id} has one more than before it; `delay` is the median
 number of visits until then over all who changed, those never noticed included; `false` counts
-changes of users who did not change, and any further ones of those who did, for 1000 visits. One
-connection, one request at a time, own event ids: the same seed gives the same numbers.
+changes of users who did not change, and any further ones of those who did, for 1000 visits; `ms` is
+processor time of the server a visit, rank and reward. One connection, one request at a time, own
+event ids: the same seed gives the same numbers, times excepted.
 """
 
 import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -35,7 +37,7 @@ from typing import Any, Callable
 
 CATEGORIES = ["news", "music", "shoes", "garden", "toys"]
 BRANDS = [f"brand-{i}" for i in range(20)]
-TAGS = ["new", "sale", "red", "blue", "green", "summer", "winter", "kids", "gift", "eco", "xl", "top"]
+TAGS = "new sale red blue green summer winter kids gift eco xl top".split()
 ITEMS, TASTES, CLICK, NO_CLICK = 40, 3, 0.6, 0.05
 
 
@@ -190,6 +192,7 @@ class Variant:
     context: bool = False  # the request tells the time of day, the device and the hour
     user_feature: bool = False  # and who the user is, as a feature
     later: Callable[[Item], Any] | None = None  # features from a quarter of the rounds on
+    fills: bool = False  # a first request brings more names than there are columns
 
 
 def policy(name: str) -> list[str]:
@@ -204,6 +207,7 @@ VARIANTS = {
         "that array, features.dimension = 38", features=dense, settings=["features.dimension=38"]
     ),
     "context": Variant("with a context that says nothing", context=True),
+    "full": Variant("named, after a context of 2000 names", fills=True),
     "linucb": Variant("named, one LinUCB a user", settings=policy("linucb")),
     "lints": Variant("named, one LinTS a user", settings=policy("lints")),
     "uniform": Variant(
@@ -249,6 +253,7 @@ class Result:
     false: float | None
     columns: int
     sharing: int
+    ms: float = 0
 
 
 def liked(variant: Variant, taste: int, morning: bool) -> str:
@@ -269,12 +274,23 @@ def changes_of(server: Server, user: str) -> int:
     return len(server.ask("GET", f"/v1/users/{user}")["changes"])
 
 
-def play(program: str, variant: Variant, users: int, rounds: int, seed: int, more: list[str]) -> Result:
+def play(
+    program: str, variant: Variant, users: int, rounds: int, seed: int, more: list[str]
+) -> Result:
+    before = seconds_of_servers()
     server = Server(program, [f"policy.seed={seed}", *variant.settings, *more])
     try:
-        return play_on(server, variant, users, rounds, seed)
+        result = play_on(server, variant, users, rounds, seed)
     finally:
         server.close()
+    result.ms = 1000 * (seconds_of_servers() - before) / (users * rounds)
+    return result
+
+
+def seconds_of_servers() -> float:
+    """Processor time of those that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int) -> Result:
@@ -282,6 +298,9 @@ def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int
     categories = {item.id: item.category for item in items}
     for item in items:
         server.ask("PUT", f"/v1/items/{item.id}", {"features": variant.features(item)})
+    if variant.fills:
+        names = {f"name-{i}": 1 for i in range(2000)}
+        server.ask("POST", "/v1/rank", {"eventId": "fills", "topK": 1, "contextFeatures": names})
     tastes = [user % TASTES for user in range(users)]
     draw = random.Random(f"changes {seed}")
     changers = [] if variant.turns else sorted(draw.sample(range(users), users // 3))
@@ -362,12 +381,13 @@ def main() -> None:
             parser.error(f"--variants: '{name}' is none, expected some of {', '.join(VARIANTS)}")
     if not options.serve or not os.access(options.serve, os.X_OK):
         parser.error(f"--serve: '{options.serve}' cannot be run, expected the program codband")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server ends with us
     out = []
     for users in map(int, options.users.split(",")):
         if options.format == "table":
             print(f"\n{users} users, {options.rounds} rounds, {options.seeds} seeds\n")
-            print("| variant | what | rate | late | by seed | noticed | delay | false | columns |")
-            print("|---|---|---|---|---|---|---|---|---|", flush=True)
+            heads = "variant what rate late by_seed noticed delay false columns ms".split()
+            print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
         for name in names:
             runs = [
                 play(options.serve, VARIANTS[name], users, options.rounds, seed, options.set)
@@ -383,7 +403,7 @@ def main() -> None:
                 print(
                     f"| {name} | {VARIANTS[name].what} | {entry['rate']:.3f} | {entry['late']:.3f} "
                     f"| {rates} | {show(entry['noticed'], 2)} | {show(entry['delay'], 1)} "
-                    f"| {show(entry['false'], 2)} | {entry['columns']:.0f} |",
+                    f"| {show(entry['false'], 2)} | {entry['columns']:.0f} | {entry['ms']:.2f} |",
                     flush=True,
                 )
     if options.format == "json":

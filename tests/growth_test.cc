@@ -1,9 +1,11 @@
 // Features that come later (Policy::Grow): a policy that has grown equals one that had them from
 // the start, with zeros in them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "codband/base/file.h"
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_users.h"
 #include "codband/policy/state_file.h"
@@ -258,6 +260,63 @@ TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
     ASSERT_EQ(restarted->Learn(decision, reward, world.key()).after,
               paged->Learn(decision, reward, world.key()).after);
   }
+}
+
+std::map<UserId, std::string> RecordsOf(Policy& policy) {
+  std::map<UserId, std::string> records;
+  policy.paged_users()->SaveChangedUsers(
+      [&](UserId user, std::string bytes) { records[user] = std::move(bytes); });
+  return records;
+}
+
+// A state of format 4 as a server's directory has it: users in the archive, in records of format 4,
+// which do not tell their number of features, read when the policy has more.
+TEST(OldRecordsTest, RecordsOfFormatFourInAnArchiveAreReadAfterGrowth) {
+  // Of the file: what is shared, the number of users, for each their id and their record, the rest.
+  constexpr std::size_t kState = 7269;
+  constexpr std::size_t kShared = 2161;
+  constexpr std::size_t kRecord = 828;
+  const auto bytes = ReadFile(fmt::format("{}/tests/states/codband.format4", CODBAND_SOURCE_DIR));
+  ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
+  std::string_view state = bytes.value();
+  state = state.substr(state.size() - sizeof(std::uint32_t) - kState, kState);
+  std::string_view users = state.substr(kShared + sizeof(std::uint64_t));
+  MapArchive archive;
+  for (UserId user = 0; user < TestWorld::kUsers; ++user) {
+    archive.records[user] = users.substr(sizeof(UserId), kRecord);
+    users.remove_prefix(sizeof(UserId) + kRecord);
+  }
+  const std::string shared = std::string(state.substr(0, kShared)).append(users);
+  TestWorld world(41);
+  const auto paged = MakeOrDie("codband", world.context());
+  paged->paged_users()->SetArchive(&archive);
+  ByteReader in(shared);
+  paged->paged_users()->LoadShared(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  auto in_memory = DecodeState(bytes.value(), world.context());
+  ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
+  paged->Grow(kWide);
+  in_memory.value()->Grow(kWide);
+  ExpectAlike(*in_memory.value(), *paged, GrowingWorld(41));  // reads without keeping
+  GrowingWorld growing(41);
+  while (growing.step() < kGrowsAt) growing.Next();
+  for (; growing.step() < 2 * kGrowsAt; growing.Next()) {
+    if (growing.step() % 50 == 0) {
+      paged->paged_users()->SaveChangedUsers(
+          [&](UserId user, std::string record) { archive.records[user] = std::move(record); });
+      paged->paged_users()->MarkUsersSaved();
+      paged->paged_users()->EvictUsers(0);
+    }
+    const Decision decision = growing.Visit(*in_memory.value());
+    const double reward = growing.Reward(decision);
+    ASSERT_EQ(in_memory.value()->Learn(decision, reward, growing.key()).after,
+              paged->Learn(decision, reward, growing.key()).after)
+        << growing.step();
+  }
+  paged->paged_users()->SaveChangedUsers(
+      [&](UserId user, std::string record) { archive.records[user] = std::move(record); });
+  EXPECT_EQ(RecordsOf(*in_memory.value()), archive.records);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, GrowthTest, testing::ValuesIn(RegisteredSpecs()), NameOfSpec);

@@ -11,7 +11,7 @@ namespace {
 // What follows are groups. No number of an older state is like this.
 constexpr std::uint64_t kGroupsFollow = 0xffff'96a0'ffff'96a0;
 
-constexpr double kWeight = 0.5;  // a
+constexpr double kWeight = 1;  // a
 
 }  // namespace
 

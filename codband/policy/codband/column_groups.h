@@ -13,7 +13,7 @@ namespace codband {
 // precision of their own, so that a name that says nothing does not blur one that says much. Group
 // g has λ_g where all features together have λ; by the same fixed point (prior_learner.h),
 //   λ_g/λ = (γ_g + a) / (|μ - m|²_g/v + a),     v = Σ|μ - m|² / Σγ,
-// sums over all groups, with a weak prior worth a directions: a group of which nothing is known,
+// sums over all groups, with a weak prior worth a = 1 direction: a group of which nothing is known,
 // and one that is alone, is like all. Without groups there is nothing to learn, and all factors
 // are 1. Not thread-safe for writing.
 class ColumnGroups {

@@ -87,9 +87,9 @@ TEST(ColumnGroupsTest, AGroupOfWhichNothingIsKnownOrThatIsAloneIsLikeAll) {
   groups.Add(1, 1, 1, 0.9);
   groups.Learn(10, [](std::size_t k) { return k == 0 ? 1 : 2.0; });
   // Distances of the second model count twice: 0.4 and 1.8 of a direction, 1.1 on average.
-  EXPECT_NEAR(groups.Factor(0), 1.5 / (0.4 / 1.1 + 0.5), 1e-12);
+  EXPECT_NEAR(groups.Factor(0), 2 / (0.4 / 1.1 + 1), 1e-12);
   EXPECT_EQ(groups.Factor(2), groups.Factor(0));
-  EXPECT_NEAR(groups.Factor(1), 1.5 / (1.8 / 1.1 + 0.5), 1e-12);
+  EXPECT_NEAR(groups.Factor(1), 2 / (1.8 / 1.1 + 1), 1e-12);
   EXPECT_EQ(groups.Factor(3), 1);
   const double factor = groups.Factor(0);
   groups.Start(1);

@@ -40,6 +40,7 @@ CODBAND_VECTOR_CLONES void CompeteAt(const ThompsonIntegral::Arms& arms, std::si
       const double* const x = arms.rows.data() + i * d;
       linalg::Lanes spread[kWide] = {};
       for (std::size_t j = 0; j < d; ++j) {
+        if (x[j] == 0) continue;  // names that the arm does not have; the same bits without them
         const linalg::Lanes* const delta =
             linalg::AsLanes(points.deltas.data() + j * pairs + block);
         for (std::size_t w = 0; w < kWide; ++w) spread[w] += x[j] * delta[w];
