@@ -45,7 +45,7 @@ case $kind in
     printf 'ann\nbob\n' >subscribers
     printf '{"id":"politics-1","features":{"topic":"politics"}}\n{"id":"sports-1","features":{"topic":"sports"}}\n' >articles
     for _ in 1 2; do
-      "$python" "$source/examples/newsletter/newsletter.py" send "$url" subscribers articles >mails
+      "$python" "$source/examples/newsletter/newsletter.py" send "$url" subscribers articles 2026-11-16 >mails
       [ "$(wc -l <mails)" -eq 2 ] || fail "newsletter: $(cat mails)"
     done
     printf 'event,opened\n2026-11-16/ann,1\n2026-11-16/bob,0\n' >opens

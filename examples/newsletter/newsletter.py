@@ -1,16 +1,17 @@
 """A newsletter: three articles for every subscriber at night, rewards from the opens of the day.
 
-python3 newsletter.py send SERVER SUBSCRIBERS ARTICLES > mails.ndjson
+python3 newsletter.py send SERVER SUBSCRIBERS ARTICLES [DAY] > mails.ndjson
 python3 newsletter.py learn SERVER OPENS
 
 SUBSCRIBERS has one id on each line, ARTICLES one {"id", "features"} on each. A mail is one line of
 JSON: subscriber, event, articles. OPENS is a CSV with the columns event and opened (0 or 1), of the
 article that stood first. Both steps may be repeated after a failure: events have ids of their own,
-made from the day and the subscriber. The server must wait long enough for the opens:
+made from the day (today, unless it is given) and the subscriber. The server must wait long enough for the opens:
 rewards.wait_seconds = 172800.
 """
 
 import csv
+import datetime
 import json
 import sys
 
@@ -44,7 +45,9 @@ def learn(server, opens):
 
 if __name__ == "__main__":
     if len(sys.argv) == 5 and sys.argv[1] == "send":
-        send(*sys.argv[2:], day="2026-11-16")
+        send(*sys.argv[2:], day=datetime.date.today().isoformat())
+    elif len(sys.argv) == 6 and sys.argv[1] == "send":
+        send(*sys.argv[2:])
     elif len(sys.argv) == 4 and sys.argv[1] == "learn":
         learn(*sys.argv[2:])
     else:

@@ -7,7 +7,7 @@ import ssl
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from . import wire
-from .client import RememberedDefaults
+from .calls import Calls
 from .errors import UnavailableError
 from .wire import RankReply
 
@@ -15,7 +15,7 @@ _CONNECTION_ERRORS = (OSError, EOFError, asyncio.TimeoutError, asyncio.LimitOver
 _Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class AsyncClient:
+class AsyncClient(Calls):
     """:class:`codband.Client` for asyncio: the same methods, to be awaited.
 
     >>> async def shop():                                             # doctest: +SKIP
@@ -30,45 +30,30 @@ class AsyncClient:
                  timeout: float = 2.0, retry_for: float = 30.0, fallback: bool = True,
                  connections: int = 50, tls: ssl.SSLContext | None = None,
                  on_error: Callable[[str, float, Exception], None] | None = None):
-        for name, value in (("timeout", timeout), ("retry_for", retry_for), ("connections", connections)):
-            if not value > 0:
-                raise ValueError(f"{name}: is {value}, expected more than 0")
-        self._address = wire.Address.parse(url)
-        self._key = wire.check_key(key)
-        self._timeout = timeout
-        self._retry_for = retry_for
-        self._fallback = fallback
+        super().__init__(url, key, timeout=timeout, retry_for=retry_for, fallback=fallback, on_error=on_error,
+                         connections=connections)
         self._tls = (tls or ssl.create_default_context()) if self._address.scheme == "https" else None
-        self._backoff = wire.Backoff()
         self._slots = asyncio.Semaphore(connections)
         self._idle: list[_Connection] = []
-        self._defaults = RememberedDefaults()
-        self._on_error = on_error
         self._reports: set[asyncio.Task] = set()
-        self.failed = 0  #: rewards of report() that could not be delivered
 
     async def rank(self, user: str, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
                    context: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
                    defer_activation: bool = False, explain: bool = False,
                    timeout: float | None = None) -> RankReply:
         """Ranks actions for a user and chooses one; see Client.rank."""
-        excluded = list(excluded)
+        excluded = wire.listed("excluded", excluded)
         event_id = event_id or wire.new_event_id()
         request = wire.rank_request(user, actions, event_id=event_id, context=context, excluded=excluded,
                                     top_k=top_k, defer_activation=defer_activation, explain=explain)
         try:
             return wire.rank_reply(await self._call(request, timeout or self._timeout))
-        except UnavailableError:
-            if not self._fallback or not actions:
-                raise
-        self._defaults.add(event_id)
-        return wire.default_reply(event_id, actions, excluded, top_k)
+        except UnavailableError as failure:
+            return self._default(failure, event_id, actions, excluded, top_k)
 
     async def reward(self, event_id: str, value: float) -> dict[str, Any]:
         """Tells what an event brought and waits until the server has it on disk."""
-        if event_id in self._defaults:
-            return {"eventId": event_id, "status": "default", "sequence": 0}
-        return await self._call(wire.reward_request(event_id, value))
+        return self._unsent(event_id) or await self._call(wire.reward_request(event_id, value))
 
     def report(self, event_id: str, value: float) -> None:
         """Sends a reward in the background; see flush()."""
@@ -87,23 +72,6 @@ class AsyncClient:
         if event_id not in self._defaults:
             await self._call(wire.activate_request(event_id))
 
-    async def choose_rank(self, event_id: str, user: str, context: Any = None,
-                          actions: Sequence[Any] | None = None) -> RankReply:
-        """rank() in the words of Microsoft's reinforcement_learning client."""
-        return await self.rank(user, actions, event_id=event_id, context=context)
-
-    async def report_outcome(self, event_id: str, value: float) -> dict[str, Any]:
-        """reward() in the words of Microsoft's reinforcement_learning client."""
-        return await self.reward(event_id, value)
-
-    async def put_item(self, item_id: str, features: Any, tags: Sequence[str] = ()) -> None:
-        """Adds or replaces an item of the catalogue."""
-        await self._call(wire.item_request("PUT", item_id, features, tags))
-
-    async def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
-        """Adds or replaces many items; how many there were."""
-        return (await self._call(wire.import_request(items)))["accepted"]
-
     async def import_history(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """Lets the server learn what happened before: ``{"userId", "itemId", "value", "features"?, "time"?}``.
 
@@ -113,20 +81,6 @@ class AsyncClient:
         for first, request in wire.history_requests(events):
             wire.add_history_reply(report, first, await self._call(request))
         return report
-
-    async def get_item(self, item_id: str) -> dict[str, Any]:
-        return await self._call(wire.item_request("GET", item_id))
-
-    async def delete_item(self, item_id: str) -> None:
-        await self._call(wire.item_request("DELETE", item_id))
-
-    async def user(self, user: str) -> dict[str, Any]:
-        """The user's taste group and changes."""
-        return await self._call(wire.user_request("GET", user))
-
-    async def forget_user(self, user: str) -> None:
-        """Removes everything about the user, and everything learned from them."""
-        await self._call(wire.user_request("DELETE", user))
 
     async def is_ready(self) -> bool:
         """Whether the server can be used now; asks once."""
@@ -158,8 +112,8 @@ class AsyncClient:
             if self._on_error is not None:
                 self._on_error(event_id, value, error)
 
-    async def _call(self, request: wire.Request, seconds: float | None = None, *, once: bool = False) -> Any:
-        """Sends the request until it is answered, for so many seconds, or once."""
+    async def _call(self, request: wire.Request, seconds: float | None = None, *, once: bool = False,
+                    then: Callable[[Any], Any] | None = None) -> Any:
         clock = asyncio.get_running_loop().time
         end = clock() + (self._retry_for if seconds is None else seconds)
         attempt = 0
@@ -172,15 +126,14 @@ class AsyncClient:
                 if not wire.is_retried(status):
                     if status == 404 and request.gone_is_done and attempt > 0:
                         return None
-                    return wire.result_of(status, body)
+                    result = wire.result_of(status, body)
+                    return result if then is None else then(result)
                 failure: Exception = wire.error_of(status, body)
             except _CONNECTION_ERRORS as error:
                 failure = error
             delay = self._backoff.delay(attempt, after)
             if once or clock() + delay >= end:
-                if isinstance(failure, UnavailableError):
-                    raise failure
-                raise UnavailableError(f"{self._address.host}:{self._address.port}: {failure!r}") from failure
+                raise self._unavailable(failure)
             await asyncio.sleep(delay)
             attempt += 1
 

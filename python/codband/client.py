@@ -7,36 +7,17 @@ import queue
 import ssl
 import threading
 import time
-from collections import OrderedDict
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from . import wire
+from .calls import Calls
 from .errors import UnavailableError
 from .wire import RankReply
 
 _CONNECTION_ERRORS = (OSError, http.client.HTTPException)
 
 
-class RememberedDefaults:
-    """The latest events that were answered without the server: their rewards are not sent."""
-
-    def __init__(self, most: int = 100_000):
-        self._most = most
-        self._ids: OrderedDict[str, None] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def add(self, event_id: str) -> None:
-        with self._lock:
-            self._ids[event_id] = None
-            while len(self._ids) > self._most:
-                self._ids.popitem(last=False)
-
-    def __contains__(self, event_id: str) -> bool:
-        with self._lock:
-            return event_id in self._ids
-
-
-class Client:
+class Client(Calls):
     """Asks a server what to show, and tells it what came of it.
 
     >>> client = Client("http://127.0.0.1:8080", key="cb_shop_...")   # doctest: +SKIP
@@ -65,20 +46,10 @@ class Client:
                  on_error: Callable[[str, float, Exception], None] | None = None):
         if when_full not in ("block", "drop"):
             raise ValueError(f"when_full: is '{when_full}', expected block or drop")
-        for name, value in (("timeout", timeout), ("retry_for", retry_for), ("workers", workers),
-                            ("queue_size", queue_size)):
-            if not value > 0:
-                raise ValueError(f"{name}: is {value}, expected more than 0")
-        self._address = wire.Address.parse(url)
-        self._key = wire.check_key(key)
-        self._timeout = timeout
-        self._retry_for = retry_for
-        self._fallback = fallback
+        super().__init__(url, key, timeout=timeout, retry_for=retry_for, fallback=fallback, on_error=on_error,
+                         workers=workers, queue_size=queue_size)
         self._tls = tls
-        self._backoff = wire.Backoff()
         self._idle: queue.LifoQueue = queue.LifoQueue()
-        self._defaults = RememberedDefaults()
-        self._on_error = on_error
         self._workers_wanted = int(workers)
         self._workers: list[threading.Thread] = []
         self._queue: queue.Queue = queue.Queue(int(queue_size))
@@ -86,7 +57,6 @@ class Client:
         self._lock = threading.Lock()
         self._closed = False
         self.dropped = 0  #: rewards that report() dropped because the queue was full
-        self.failed = 0  #: rewards of report() that could not be delivered
 
     # Rank and reward ---------------------------------------------------------------------------
 
@@ -99,23 +69,18 @@ class Client:
         ``actions`` are ids of items or dictionaries ``{"id", "features"}``; without them the whole
         catalogue is ranked.
         """
-        excluded = list(excluded)
+        excluded = wire.listed("excluded", excluded)
         event_id = event_id or wire.new_event_id()
         request = wire.rank_request(user, actions, event_id=event_id, context=context, excluded=excluded,
                                     top_k=top_k, defer_activation=defer_activation, explain=explain)
         try:
             return wire.rank_reply(self._call(request, timeout or self._timeout))
-        except UnavailableError:
-            if not self._fallback or not actions:
-                raise
-        self._defaults.add(event_id)
-        return wire.default_reply(event_id, actions, excluded, top_k)
+        except UnavailableError as failure:
+            return self._default(failure, event_id, actions, excluded, top_k)
 
     def reward(self, event_id: str, value: float) -> dict[str, Any]:
         """Tells what an event brought and waits until the server has it on disk."""
-        if event_id in self._defaults:
-            return {"eventId": event_id, "status": "default", "sequence": 0}
-        return self._call(wire.reward_request(event_id, value))
+        return self._unsent(event_id) or self._call(wire.reward_request(event_id, value))
 
     def report(self, event_id: str, value: float) -> None:
         """Queues a reward and returns at once; see flush()."""
@@ -136,25 +101,6 @@ class Client:
         if event_id not in self._defaults:
             self._call(wire.activate_request(event_id))
 
-    def choose_rank(self, event_id: str, user: str, context: Any = None,
-                    actions: Sequence[Any] | None = None) -> RankReply:
-        """rank() in the words of Microsoft's reinforcement_learning client."""
-        return self.rank(user, actions, event_id=event_id, context=context)
-
-    def report_outcome(self, event_id: str, value: float) -> dict[str, Any]:
-        """reward() in the words of Microsoft's reinforcement_learning client."""
-        return self.reward(event_id, value)
-
-    # Items, users, models ----------------------------------------------------------------------
-
-    def put_item(self, item_id: str, features: Any, tags: Sequence[str] = ()) -> None:
-        """Adds or replaces an item of the catalogue."""
-        self._call(wire.item_request("PUT", item_id, features, tags))
-
-    def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
-        """Adds or replaces many items ``{"id", "features", "tags"?}``; how many there were."""
-        return self._call(wire.import_request(items))["accepted"]
-
     def import_history(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """Lets the server learn what happened before: ``{"userId", "itemId", "value", "features"?, "time"?}``.
 
@@ -164,28 +110,6 @@ class Client:
         for first, request in wire.history_requests(events):
             wire.add_history_reply(report, first, self._call(request))
         return report
-
-    def get_item(self, item_id: str) -> dict[str, Any]:
-        return self._call(wire.item_request("GET", item_id))
-
-    def delete_item(self, item_id: str) -> None:
-        self._call(wire.item_request("DELETE", item_id))
-
-    def user(self, user: str) -> dict[str, Any]:
-        """The user's taste group and changes."""
-        return self._call(wire.user_request("GET", user))
-
-    def forget_user(self, user: str) -> None:
-        """Removes everything about the user, and everything learned from them."""
-        self._call(wire.user_request("DELETE", user))
-
-    def models(self, top: int = 10) -> list[dict[str, Any]]:
-        """The taste groups, most popular first."""
-        return self._call(wire.Request("GET", f"/v1/models?top={int(top)}"))["models"]
-
-    def changes(self, limit: int = 100) -> list[dict[str, Any]]:
-        """The latest detected changes, newest first."""
-        return self._call(wire.Request("GET", f"/v1/changes?limit={int(limit)}"))["changes"]
 
     def is_ready(self) -> bool:
         """Whether the server can be used now; asks once."""
@@ -218,8 +142,8 @@ class Client:
 
     # Transport ---------------------------------------------------------------------------------
 
-    def _call(self, request: wire.Request, seconds: float | None = None, *, once: bool = False) -> Any:
-        """Sends the request until it is answered, for so many seconds, or once."""
+    def _call(self, request: wire.Request, seconds: float | None = None, *, once: bool = False,
+              then: Callable[[Any], Any] | None = None) -> Any:
         end = time.monotonic() + (self._retry_for if seconds is None else seconds)
         attempt = 0
         while True:
@@ -229,15 +153,14 @@ class Client:
                 if not wire.is_retried(status):
                     if status == 404 and request.gone_is_done and attempt > 0:
                         return None
-                    return wire.result_of(status, body)
+                    result = wire.result_of(status, body)
+                    return result if then is None else then(result)
                 failure: Exception = wire.error_of(status, body)
             except _CONNECTION_ERRORS as error:
                 failure = error
             delay = self._backoff.delay(attempt, after)
             if once or time.monotonic() + delay >= end:
-                if isinstance(failure, UnavailableError):
-                    raise failure
-                raise UnavailableError(f"{self._address.host}:{self._address.port}: {failure!r}") from failure
+                raise self._unavailable(failure)
             time.sleep(delay)
             attempt += 1
 

@@ -7,6 +7,7 @@ import os
 from typing import Any, Iterable, Mapping, Sequence
 
 from . import _core
+from .arguments import count, listed, number, text
 
 
 class Engine:
@@ -48,42 +49,46 @@ class Engine:
 
     def reward(self, event_id: str, value: float) -> dict[str, Any]:
         """Learns what an event brought, once: a second reward is answered with ``duplicate``."""
-        return json.loads(self._core.reward(event_id, value))
+        return json.loads(self._core.reward(text("event_id", event_id), number("value", value)))
 
     def activate(self, event_id: str) -> None:
         """Tells that a deferred choice was shown; its wait for a reward begins."""
-        self._core.activate(event_id)
+        self._core.activate(text("event_id", event_id))
 
     def put_item(self, item_id: str, features: Any, tags: Sequence[str] = ()) -> None:
         """Adds or replaces an item of the catalogue."""
-        self.put_items([{"id": item_id, "features": features, "tags": list(tags)}])
+        self.put_items([{"id": item_id, "features": features, "tags": listed("tags", tags)}])
 
     def put_items(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Adds or replaces many items ``{"id", "features", "tags"?}``: all of them or none."""
-        self._core.put_items([_json(dict(item, features=plain(item.get("features"))))
-                              for item in items])
+        bodies = []
+        for item in listed("items", items):
+            if not isinstance(item, Mapping):
+                raise ValueError(f"items: has one of type {type(item).__name__}, expected dictionaries")
+            bodies.append(_json(dict(item, features=plain(item.get("features")))))
+        self._core.put_items(bodies)
 
     def get_item(self, item_id: str) -> dict[str, Any]:
-        return json.loads(self._core.get_item(item_id))
+        return json.loads(self._core.get_item(text("item_id", item_id)))
 
     def delete_item(self, item_id: str) -> None:
-        self._core.delete_item(item_id)
+        self._core.delete_item(text("item_id", item_id))
 
     def user(self, user: str) -> dict[str, Any]:
         """The user's taste group, how sure that is, and their changes."""
-        return json.loads(self._core.user(user))
+        return json.loads(self._core.user(text("user", user)))
 
     def forget_user(self, user: str) -> None:
         """Removes everything stored about the user and everything learned from their rewards."""
-        self._core.forget(user)
+        self._core.forget(text("user", user))
 
     def models(self, top: int = 10) -> list[dict[str, Any]]:
         """The taste groups, most popular first, with their best items and tags."""
-        return json.loads(self._core.models(top))["models"]
+        return json.loads(self._core.models(count("top", top)))["models"]
 
     def changes(self, limit: int = 100) -> list[dict[str, Any]]:
         """The latest detected changes, newest first."""
-        return json.loads(self._core.changes(limit))["changes"]
+        return json.loads(self._core.changes(count("limit", limit)))["changes"]
 
     def stats(self) -> dict[str, Any]:
         """Counters since the start, and sizes of now."""
@@ -124,10 +129,10 @@ def rank_body(user: str, actions: Sequence[Any] | None, *, event_id: str | None,
         body["eventId"] = event_id
     if actions is not None:
         body["actions"] = [dict(a, features=plain(a["features"])) if isinstance(a, Mapping) and
-                           "features" in a else a for a in actions]
+                           "features" in a else a for a in listed("actions", actions)]
     if context is not None:
         body["contextFeatures"] = context
-    excluded = list(excluded)
+    excluded = listed("excluded", excluded)
     if excluded:
         body["excludedActions"] = excluded
     if top_k is not None:

@@ -6,6 +6,8 @@ from typing import Any, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from .arguments import hashable, listed, reals
+
 
 class ArmsFacade:
     """Named arms. A part of :class:`codband.Policy`.
@@ -37,13 +39,13 @@ class ArmsFacade:
 
     def add_arm(self, arm: Hashable, features: Sequence[float]) -> None:
         """Adds an arm, which can be chosen from now on."""
-        if arm in self._arms:
+        if hashable("arm", arm) in self._arms:
             raise ValueError(f"arm: {arm!r} is there already")
         self._arms[arm] = self._arm_features(arm, features)
 
     def remove_arm(self, arm: Hashable) -> None:
         """Removes an arm. What was learned from it stays, for the arms that are like it."""
-        if arm not in self._arms:
+        if hashable("arm", arm) not in self._arms:
             raise ValueError(f"arm: {arm!r} is unknown")
         del self._arms[arm]
 
@@ -59,8 +61,8 @@ class ArmsFacade:
 
         All of it or, if something is wrong, nothing.
         """
-        decisions = list(decisions)
-        users = [0] * len(decisions) if users is None else list(users)
+        decisions = listed("decisions", decisions)
+        users = [0] * len(decisions) if users is None else listed("users", users)
         rows = self._context_rows(contexts, len(decisions))
         rewards = np.asarray(rewards)
         if rewards.dtype.kind not in "fiub" or rewards.ndim != 1:
@@ -73,7 +75,7 @@ class ArmsFacade:
             if not abs(reward) <= 1e15:
                 raise ValueError(f"rewards[{i}]: is {reward}, expected a number within ±1e15")
         for arm in decisions:
-            if arm not in self._arms:
+            if hashable("decisions", arm) not in self._arms:
                 raise ValueError(f"decisions: arm {arm!r} is unknown; add_arm() it first")
         if not decisions:
             return
@@ -92,19 +94,19 @@ class ArmsFacade:
     def recommend(self, k: int, contexts: Any = None, *, user: Any = 0,
                   excluded: Iterable[Hashable] = ()) -> Any:
         """The best k arms with their scores, best first, or a list for each row of `contexts`."""
-        if k < 1:
-            raise ValueError(f"k: is {k}, expected at least 1")
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise ValueError(f"k: is {k!r:.100}, expected a whole number from 1")
 
         def best(names, ranking):
             score = ranking.score
             return [(names[i], float(score[i])) for i in ranking.order[:k]]
 
-        return self._for_rows(contexts, user, best, set(excluded))
+        return self._for_rows(contexts, user, best, set(listed("excluded", excluded)))
 
     # Helpers ---------------------------------------------------------------------------------
 
     def _arm_features(self, arm: Hashable, features: Any) -> np.ndarray:
-        values = np.array(features, dtype=float)
+        values = reals(f"features of {arm!r}", features)
         if values.ndim != 1 or values.size == 0 or self.dim % values.size != 0:
             raise ValueError(f"features of {arm!r}: have the shape {values.shape}, expected a row of "
                              f"numbers whose count divides {self.dim}")
@@ -119,7 +121,7 @@ class ArmsFacade:
         """One row (1, context) for each visit."""
         if contexts is None:
             return [np.ones(1)] * (1 if count is None else count)
-        rows = np.asarray(contexts, dtype=float)
+        rows = reals("contexts", contexts)
         if rows.ndim != 2 or (count is not None and len(rows) != count):
             expected = "visits" if count is None else count
             raise ValueError(f"contexts: have the shape {rows.shape}, expected ({expected}, features)")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
+from .arguments import listed
 from .engine import plain, rank_body
 from .errors import AuthError, ConflictError, DataError, Error, LateError, NotLearnedError, UnavailableError
 
@@ -131,7 +132,7 @@ def item_request(method: str, item_id: str, features: Any = None, tags: Sequence
     path = f"/v1/items/{quote(item_id, safe='')}"
     if method != "PUT":
         return Request(method, path, gone_is_done=method == "DELETE")
-    return _with_json("PUT", path, {"features": plain(features), "tags": list(tags)})
+    return _with_json("PUT", path, {"features": plain(features), "tags": listed("tags", tags)})
 
 
 def import_request(items: Iterable[Any]) -> Request:
@@ -141,10 +142,10 @@ def import_request(items: Iterable[Any]) -> Request:
 
 def history_requests(events: Iterable[Any], batch: int = 500) -> Iterable[tuple[int, Request]]:
     """Requests for so many events each, with the index of their first one."""
-    listed = [dict(event, features=plain(event["features"])) if "features" in event else dict(event)
+    rows = [dict(event, features=plain(event["features"])) if "features" in event else dict(event)
               for event in events]
-    for first in range(0, len(listed), batch):
-        yield first, _with_json("POST", "/v1/history", {"events": listed[first:first + batch]})
+    for first in range(0, len(rows), batch):
+        yield first, _with_json("POST", "/v1/history", {"events": rows[first:first + batch]})
 
 
 def add_history_reply(report: dict[str, Any], first: int, reply: dict[str, Any]) -> None:

@@ -70,13 +70,41 @@ std::uint64_t ToNumber(py::handle value, const char* field) {
     Refuse(field, fmt::format("is of type {}, {}", TypeName(value), kExpected));
   }
   const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
-  if (!number) throw py::error_already_set();
+  if (!number) {  // an array, or what its author says
+    PyErr_Clear();
+    Refuse(field, fmt::format("is of type {}, {}", TypeName(value), kExpected));
+  }
   const unsigned long long converted = PyLong_AsUnsignedLongLong(number.ptr());
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
     Refuse(field, fmt::format("is {}, {}", std::string(py::str(number)), kExpected));
   }
   return converted;
+}
+
+double ToReal(py::handle value, const char* field) {
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    ThrowWrongType(value, field, "a real number");
+  }
+  return number;
+}
+
+void ThrowWrongType(py::handle value, const std::string& field, const std::string& expected) {
+  throw py::value_error(
+      fmt::format("{}: is of type {}, expected {}", field, TypeName(value), expected));
+}
+
+py::object ToList(py::handle value, const char* field, const char* expected) {
+  if (PyUnicode_Check(value.ptr()) || !PySequence_Check(value.ptr())) {
+    ThrowWrongType(value, field, expected);
+  }
+  auto list = py::reinterpret_steal<py::object>(PySequence_Fast(value.ptr(), ""));
+  if (list) return list;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+  PyErr_Clear();  // an array without axes
+  ThrowWrongType(value, field, expected);
 }
 
 UserId ToUser(py::handle value) {
@@ -91,9 +119,6 @@ UserId ToUser(py::handle value) {
 }
 
 std::vector<UserId> ToUsers(py::handle values) {
-  if (PyUnicode_Check(values.ptr()) || !PySequence_Check(values.ptr())) {
-    Refuse("users", fmt::format("is of type {}, expected a sequence of users", TypeName(values)));
-  }
   std::vector<UserId> users;
   if (py::isinstance<py::array>(values)) {
     const auto array = py::reinterpret_borrow<py::array>(values);
@@ -114,7 +139,7 @@ std::vector<UserId> ToUsers(py::handle values) {
       return users;
     }
   }
-  for (const py::handle value : py::reinterpret_borrow<py::object>(values)) {
+  for (const py::handle value : ToList(values, "users", "a sequence of users")) {
     users.push_back(ToUser(value));
   }
   return users;

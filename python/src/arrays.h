@@ -34,12 +34,29 @@ inline std::span<const double> Values(const Doubles& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};
 }
 
+// "field: is of type list, expected a Decision"
+[[noreturn]] void ThrowWrongType(py::handle value, const std::string& field,
+                                 const std::string& expected);
+
+// A list or tuple of what a sequence other than a text holds.
+py::object ToList(py::handle value, const char* field, const char* expected);
+
 // A whole number from 0 to 2^64 - 1, or a text, which is hashed as the server does.
 UserId ToUser(py::handle value);
 std::vector<UserId> ToUsers(py::handle values);
 
 // A whole number from 0 to 2^64 - 1.
 std::uint64_t ToNumber(py::handle value, const char* field);
+
+// A real number; NaN and infinity are numbers, too.
+double ToReal(py::handle value, const char* field);
+
+// The object that Python holds; `expected` is the name of its class.
+template <typename T>
+const T& ToInstance(py::handle value, const char* field, const char* expected) {
+  if (!py::isinstance<T>(value)) ThrowWrongType(value, field, expected);
+  return value.cast<const T&>();
+}
 
 // None for kNoModel.
 py::object ModelObject(ModelId model);

@@ -75,17 +75,14 @@ Batch ChooseMany(PolicyHandle& policy, py::handle users, py::handle arms, py::ha
     std::uint64_t event = counted.first();
     for (KeyedDecision& made : batch.decisions) made.key = policy.KeyOf(event++);
   } else {
-    const auto numbers = py::reinterpret_borrow<py::object>(events);
-    if (PySequence_Check(events.ptr()) == 0) {
-      throw py::value_error("events: is no sequence, expected one of whole numbers");
-    }
+    const py::object numbers = ToList(events, "events", "a sequence of whole numbers");
     if (py::len(numbers) != ids.size()) {
       throw py::value_error(
           fmt::format("events: has {} entries, expected {}", py::len(numbers), ids.size()));
     }
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      batch.decisions[i].key = policy.KeyOf(ToNumber(py::object(numbers[py::int_(i)]), "events"));
-    }
+    auto made = batch.decisions.begin();
+    for (const py::handle number : numbers)
+      (made++)->key = policy.KeyOf(ToNumber(number, "events"));
   }
   const py::gil_scoped_release release;
   policy.Read([&](const Policy& p) {
@@ -122,16 +119,11 @@ void CheckLearnable(const PolicyHandle& policy, const Batch& batch,
   }
 }
 
-Batch ToBatch(const py::sequence& decisions) {
+Batch ToBatch(py::handle decisions) {
   Batch batch(0);
-  for (std::size_t i = 0; i < decisions.size(); ++i) {
-    const py::object made = decisions[i];
-    if (!py::isinstance<KeyedDecision>(made)) {
-      throw py::value_error(
-          fmt::format("decisions[{}]: is of type {}, expected a Decision", i,
-                      std::string(py::str(py::type::handle_of(made).attr("__name__")))));
-    }
-    batch.decisions.push_back(made.cast<const KeyedDecision&>());
+  for (const py::handle made : ToList(decisions, "batch", "a Batch or a sequence of Decisions")) {
+    const std::string field = fmt::format("decisions[{}]", batch.decisions.size());
+    batch.decisions.push_back(ToInstance<KeyedDecision>(made, field.c_str(), "a Decision"));
   }
   return batch;
 }
@@ -208,15 +200,18 @@ void BindBatches(py::module_& module) {
       .def("choose_batch", &ChooseMany, "users"_a, "arms"_a, "events"_a = py::none(),
            "Chooses for many visits at once, all in the present state.\n\n"
            "`arms` is (visits, arms, dim), or (arms, dim) for all visits. Returns a Batch.")
-      .def("learn_batch", &LearnMany, "batch"_a, "rewards"_a,
-           "Learns the rewards of a Batch in order: all of them or, if one is wrong, none.\n\n"
-           "Returns for each whether a change of the user was detected.")
       .def(
           "learn_batch",
-          [](PolicyHandle& handle, const py::sequence& decisions, py::handle rewards) {
-            return LearnMany(handle, ToBatch(decisions), rewards);
+          [](PolicyHandle& handle, py::handle given, py::handle rewards) {
+            if (py::isinstance<Batch>(given)) {
+              return LearnMany(handle, given.cast<const Batch&>(), rewards);
+            }
+            return LearnMany(handle, ToBatch(given), rewards);
           },
-          "decisions"_a, "rewards"_a, "The same for a list of decisions.");
+          "batch"_a, "rewards"_a,
+          "Learns the rewards of a Batch, or of a list of decisions, in order: all of them or, if\n"
+          "one is wrong, none.\n\n"
+          "Returns for each whether a change of the user was detected.");
 }
 
 }  // namespace codband::python

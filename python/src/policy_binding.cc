@@ -71,8 +71,9 @@ struct KeyedRanking {
 };
 
 KeyedRanking RankArms(PolicyHandle& policy, py::handle user, py::handle arms, py::handle event,
-                      double floor) {
+                      py::handle uniform) {
   const UserId id = ToUser(user);
+  const double floor = ToReal(uniform, "floor");
   const Doubles array = ToDoubles(arms, "arms", 2, ArmsShape(policy));
   const std::optional<std::uint64_t> given = ToEvent(event);
   PolicyHandle::Events counted(policy, given ? 0 : 1);
@@ -84,7 +85,9 @@ KeyedRanking RankArms(PolicyHandle& policy, py::handle user, py::handle arms, py
   return ranked;
 }
 
-LearnOutcome LearnOne(PolicyHandle& policy, const KeyedDecision& made, double reward) {
+LearnOutcome LearnOne(PolicyHandle& policy, py::handle decision, py::handle value) {
+  const auto& made = ToInstance<KeyedDecision>(decision, "decision", "a Decision");
+  const double reward = ToReal(value, "reward");
   const py::gil_scoped_release release;
   return policy.Write([&](Policy& p) { return p.Learn(made.decision, reward, made.key); });
 }
@@ -118,7 +121,9 @@ py::dict DecisionDict(const KeyedDecision& made) {
                   "seed"_a = made.key.seed, "event"_a = made.key.event);
 }
 
-KeyedDecision DecisionFromDict(const py::dict& fields) {
+KeyedDecision DecisionFromDict(py::handle given) {
+  if (PyDict_Check(given.ptr()) == 0) ThrowWrongType(given, "fields", "a dictionary");
+  const auto fields = py::reinterpret_borrow<py::dict>(given);
   const auto get = [&](const char* name) -> py::object {
     if (!fields.contains(name)) {
       throw py::value_error(
@@ -126,13 +131,7 @@ KeyedDecision DecisionFromDict(const py::dict& fields) {
     }
     return fields[name];
   };
-  const auto real = [&](const char* name) {
-    try {
-      return get(name).cast<double>();
-    } catch (const py::cast_error&) {
-      throw py::value_error(fmt::format("{}: is no number", name));
-    }
-  };
+  const auto real = [&](const char* name) { return ToReal(get(name), name); };
   const auto small = [&](const char* name) {
     const std::uint64_t number = ToNumber(get(name), name);
     if (number > std::numeric_limits<std::uint32_t>::max()) {
@@ -243,7 +242,8 @@ void BindDecision(py::module_& module) {
                  d.decision.user, d.decision.arm, d.decision.mean, d.decision.propensity,
                  d.key.event);
            })
-      .def(py::pickle(&DecisionDict, &DecisionFromDict));
+      .def(py::pickle(&DecisionDict,
+                      [](const py::dict& fields) { return DecisionFromDict(fields); }));
 }
 
 void BindRanking(py::module_& module) {

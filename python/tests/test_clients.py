@@ -23,13 +23,12 @@ class Synchronous:
 
     def __getattr__(self, name):
         method = getattr(self._client, name)
-        if inspect.iscoroutinefunction(method):
-            return lambda *a, **k: self._loop.run_until_complete(method(*a, **k))
         if not callable(method):
             return method
 
         async def call(*a, **k):
-            return method(*a, **k)
+            result = method(*a, **k)
+            return await result if inspect.isawaitable(result) else result
 
         return lambda *a, **k: self._loop.run_until_complete(call(*a, **k))
 
@@ -64,6 +63,7 @@ def test_a_shop(make, server):
         client.report(deferred.event_id, 1.0)
         client.flush()
         assert client.user("ann")["observations"] == 3
+        assert [model["users"] for model in client.models()] == [1] and client.changes() == []
         client.forget_user("ann")
         with pytest.raises(KeyError):
             client.user("ann")

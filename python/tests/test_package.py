@@ -1,13 +1,11 @@
-"""The package itself: stubs, version, any order of calls, an installed wheel."""
+"""The package itself: stubs, version, an installed wheel."""
 
 import ast
 import os
 import pathlib
-import random
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import codband
@@ -29,61 +27,6 @@ def test_stubs_name_what_the_module_has():
 def test_version_is_that_of_the_project():
     root = pathlib.Path(__file__).parents[2]
     assert f"project(codband VERSION {codband.__version__} " in (root / "CMakeLists.txt").read_text()
-
-
-def random_calls(seed, steps):
-    """Calls in any order with arguments good and bad: every one returns or raises what is documented."""
-    rng = random.Random(seed)
-    dim = rng.choice([1, 3, 8])
-    policy = codband.Policy(rng.choice(["codband", "linucb", "club", "lints", "sclub", "codband:paper"]), dim=dim)
-    decisions, batches = [], []
-    values = np.random.default_rng(seed)
-
-    def arms():
-        shape = rng.choice([(rng.randint(0, 4), dim), (2, dim + 1), (dim,), (2, 2, dim), (1, dim), (3, dim)])
-        array = values.normal(size=shape) * rng.choice([1, 1, 30, 1e8, 1e14, 1e20])
-        if rng.random() < 0.1 and array.size:
-            array.flat[0] = rng.choice([np.nan, np.inf])
-        return array.astype(rng.choice([float, np.float32, object, complex, int]), copy=False)
-
-    def user():
-        return rng.choice([0, 1, 2, "ann", -1, 2**64, None, 1.5, np.int64(3)])
-
-    calls = [
-        lambda: decisions.append(policy.choose(user(), arms())),
-        lambda: decisions.append(policy.rank(user(), arms(), floor=rng.choice([0, 0.1, 2])).decision),
-        lambda: policy.learn(rng.choice(decisions), rng.choice([0, 1, -30, 1e8, -1e14, np.nan, 1e16])),
-        lambda: batches.append(policy.choose_batch([0, 1], arms())),
-        lambda: policy.learn_batch(rng.choice(batches), rng.choice([[0, 1], [1], [np.nan, 0]])),
-        lambda: policy.forget(user()), policy.describe, lambda: policy.user(user()),
-        lambda: policy.learn(codband.Decision.from_dict({**rng.choice(decisions).to_dict(), "period": 2**31}), 1),
-        lambda: policy.learn(codband.Decision.from_dict({**rng.choice(decisions).to_dict(), "model": 10**6}), 1),
-        lambda: codband.Policy.from_bytes(policy.to_bytes()[:rng.randint(0, 400)]),
-        lambda: codband.Policy.from_bytes(policy.to_bytes()),
-    ]
-    done = 0
-    for _ in range(steps):
-        try:
-            rng.choice(calls)()
-            done += 1
-        except (ValueError, IndexError, codband.Error):
-            pass
-    again = codband.Policy.from_bytes(policy.to_bytes())
-    assert again.to_bytes() == policy.to_bytes()
-    return done
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", range(5))
-def test_any_order_of_calls(seed):
-    assert random_calls(seed, 300) > 30
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", range(100, 160))
-def test_any_order_of_many_calls(seed):
-    assert random_calls(seed, 1000) > 100
 
 
 @pytest.mark.slow
