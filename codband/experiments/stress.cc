@@ -75,7 +75,8 @@ std::string DifferenceChart(const StressRecord& record) {
   for (const StressOutcome& outcome : record.outcomes) {
     const double percent = 100 / outcome.regret[outcome.best_other];
     const double value = percent * outcome.difference.mean;
-    const double margin = outcome.difference.margin ? percent * *outcome.difference.margin : kNoNumber;
+    const double margin =
+        outcome.difference.margin ? percent * *outcome.difference.margin : kNoNumber;
     chart.rows.push_back({.label = outcome.cell.name,
                           .marks = {{.value = value,
                                      .low = value - margin,
