@@ -62,7 +62,8 @@ void CountEstimates(const PendingDecision& pending, double reward, Activity& act
 std::string EncodeActivity(const Activity& activity) {
   ByteWriter out;
   std::uint32_t there = 0;
-  const auto note = [&there, bit = std::uint32_t{1}](bool is_there) mutable {
+  std::uint32_t bit = 1;
+  const auto note = [&](bool is_there) {
     if (is_there) there |= bit;
     bit <<= 1U;
   };
