@@ -23,7 +23,7 @@ constexpr std::string_view kKeysFooter = R"(
 ACTION is add, list or remove. Roles:
   rank    rankings and their rewards: for an application
   items   the catalogue
-  read    reports about users and models, metrics, the status page
+  read    reports about users and models, metrics, the dashboard
   admin   everything, also backups and forgetting users
 
 'add' prints the new key once, on standard output. The file keeps a salted hash of it, from which it

@@ -1,5 +1,6 @@
 #include "codband/engine/activity_series.h"
 
+#include <array>
 #include <cmath>
 
 #include "codband/engine/record_codec.h"
@@ -17,6 +18,20 @@ void LoadMoments(ByteReader& in, Moments& moments) {
   moments.count = in.U64("count");
   moments.sum = in.Double("sum");
   moments.squares = in.Double("sum of squares");
+}
+
+// In the order of the encoding.
+template <typename Of>
+auto CountsOf(Of& activity) {
+  return std::array{&activity.decisions, &activity.defaulted, &activity.duplicate, &activity.late,
+                    &activity.unknown,   &activity.compared,  &activity.agreed};
+}
+template <typename Of>
+auto MomentsOf(Of& activity) {
+  auto& by = activity.rewards;
+  return std::array{&activity.baseline, &activity.uniform, &activity.delay_s, &by[0][0],
+                    &by[0][1],          &by[0][2],         &by[1][0],         &by[1][1],
+                    &by[1][2],          &by[2][0],         &by[2][1],         &by[2][2]};
 }
 
 // What choosing otherwise would have brought: the expectation, corrected by how far this reward was
@@ -43,40 +58,44 @@ void CountEstimates(const PendingDecision& pending, double reward, Activity& act
 
 }  // namespace
 
+// A bit for each number that is not 0, then these.
 std::string EncodeActivity(const Activity& activity) {
   ByteWriter out;
-  for (const std::uint64_t count :
-       {activity.decisions, activity.defaulted, activity.duplicate, activity.late, activity.unknown,
-        activity.compared, activity.agreed}) {
-    out.U64(count);
+  std::uint32_t there = 0;
+  std::uint32_t bit = 1;
+  const auto note = [&](bool is_there) {
+    if (is_there) there |= bit;
+    bit <<= 1U;
+  };
+  const auto counts = CountsOf(activity);
+  const auto moments = MomentsOf(activity);
+  for (const std::uint64_t* count : counts) note(*count > 0);
+  for (const Moments* each : moments) note(each->count > 0);
+  out.U32(there);
+  for (const std::uint64_t* count : counts) {
+    if (*count > 0) out.U64(*count);
   }
-  for (const Moments* moments : {&activity.baseline, &activity.uniform, &activity.delay_s}) {
-    SaveMoments(out, *moments);
-  }
-  for (const auto& mode : activity.rewards) {
-    for (const Moments& source : mode) {
-      out.U8(source.count > 0 ? 1 : 0);
-      if (source.count > 0) SaveMoments(out, source);
-    }
+  for (const Moments* each : moments) {
+    if (each->count > 0) SaveMoments(out, *each);
   }
   return out.Take();
 }
 
 Result<Activity> DecodeActivity(std::string_view bytes) {
   return DecodeWith<Activity>(bytes, [](ByteReader& in, Activity& activity) {
-    for (std::uint64_t* count :
-         {&activity.decisions, &activity.defaulted, &activity.duplicate, &activity.late,
-          &activity.unknown, &activity.compared, &activity.agreed}) {
-      *count = in.U64("count");
+    std::uint32_t there = in.U32("which numbers there are");
+    const auto take = [&there] {
+      const bool is_there = (there & 1U) != 0;
+      there >>= 1U;
+      return is_there;
+    };
+    for (std::uint64_t* count : CountsOf(activity)) {
+      if (take()) *count = in.U64("count");
     }
-    for (Moments* moments : {&activity.baseline, &activity.uniform, &activity.delay_s}) {
-      LoadMoments(in, *moments);
+    for (Moments* each : MomentsOf(activity)) {
+      if (take()) LoadMoments(in, *each);
     }
-    for (auto& mode : activity.rewards) {
-      for (Moments& source : mode) {
-        if (in.U8("whether there are rewards") != 0) LoadMoments(in, source);
-      }
-    }
+    if (there != 0) in.Fail("which numbers there are", "has bits of none");
   });
 }
 
@@ -118,7 +137,9 @@ void ActivitySeries::Count(const PendingDecision& pending, double reward, bool d
 
 void ActivitySeries::Seal(CommitGroup& group) const {
   if (group.batch.empty()) return;
+  const bool rewarded = group.activity.all_rewards().count > 0;
   const std::lock_guard lock(mutex_);
+  if (!rewarded && group.now_ms - written_ms_ < kPauseMs) return;
   Activity added = group.activity;
   added += unwritten_;
   if (added == Activity()) return;
@@ -150,6 +171,7 @@ void ActivitySeries::Committed(const CommitGroup& group) {
   since_start_ += group.activity;
   unwritten_ += group.activity;
   if (!group.activity_is_written) return;
+  written_ms_ = group.now_ms;
   series_.Add(group.wall_ms, unwritten_);
   unwritten_ = {};
 }

@@ -21,7 +21,7 @@ Activity Decisions(std::uint64_t count) {
 // Commits a group at this time, as the committer does.
 void Commit(FakeStore& store, ActivitySeries& series, std::int64_t time_ms, const Activity& what,
             bool durable = true) {
-  CommitGroup group{.wall_ms = time_ms};
+  CommitGroup group{.now_ms = time_ms, .wall_ms = time_ms};
   group.activity = what;
   group.batch.Put(store::Table::kPending, "a decision", "");
   series.Seal(group);
@@ -134,6 +134,30 @@ TEST(ActivitySeriesTest, CountsAloneWaitForTheNextBatch) {
     EXPECT_EQ(range.begin()->second.unknown, 3U);
     EXPECT_EQ(range.begin()->second.decisions, 1U);
   }
+}
+
+TEST(ActivitySeriesTest, DecisionsWaitForARewardOrASecond) {
+  FakeStore store;
+  ActivitySeries series(store);
+  const auto decisions = [&] {
+    ActivitySeries after(store);
+    EXPECT_TRUE(after.Load().ok());
+    const auto range = after.Range(0, 3 * kHour, kHour);
+    EXPECT_TRUE(Same(range, series.Range(0, 3 * kHour, kHour)));
+    return range.empty() ? 0 : range.begin()->second.decisions;
+  };
+  Commit(store, series, kHour, Decisions(1));
+  EXPECT_EQ(decisions(), 1U);
+  Commit(store, series, kHour + 500, Decisions(2));
+  EXPECT_EQ(decisions(), 1U);
+  Activity rewarded = Decisions(4);
+  rewarded.rewards[0][0].Add(1);
+  Commit(store, series, kHour + 600, rewarded);
+  EXPECT_EQ(decisions(), 7U);
+  Commit(store, series, kHour + 900, Decisions(8));
+  EXPECT_EQ(decisions(), 7U);
+  Commit(store, series, kHour + 1700, Decisions(16));
+  EXPECT_EQ(decisions(), 31U);
 }
 
 TEST(ActivitySeriesTest, ItsRecordsAreBounded) {

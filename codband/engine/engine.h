@@ -147,7 +147,7 @@ struct Evidence {
   std::uint32_t rewards = 0;  // how many; 0: not known
   float expected = 0;         // their mean expectation, which follows what is learned meanwhile
   float got = 0;              // what they were in the mean
-  float before = 0;           // the mean of the others that are remembered; of themselves if none
+  float before = 0;           // what they had been before, in the mean; as `got` if not known
 };
 
 struct Change {

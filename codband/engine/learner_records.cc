@@ -44,7 +44,12 @@ void Person::AddMove(const Move& move) {
 }
 
 void Person::AddTick(std::int64_t time_ms, double reward, double expected) {
-  if (ticks.size() == kMostTicks) ticks.erase(ticks.begin());
+  if (ticks.size() == kMostTicks) {
+    constexpr float kSlowest = 1.0F / 32;
+    ++older;
+    usual += std::max(kSlowest, 1 / static_cast<float>(older)) * (ticks.front().reward - usual);
+    ticks.erase(ticks.begin());
+  }
   if (ticks.capacity() == 0) ticks.reserve(kMostTicks);
   // What is read back must be finite.
   ticks.push_back({.time_s = static_cast<std::uint32_t>(time_ms / 1000),
@@ -53,21 +58,15 @@ void Person::AddTick(std::int64_t time_ms, double reward, double expected) {
 }
 
 Evidence Person::LastEvidence() const {
-  constexpr std::size_t kMost = 8;
-  const std::size_t split = ticks.size() - std::min(kMost, ticks.size());
-  Evidence evidence{.rewards = static_cast<std::uint32_t>(ticks.size() - split)};
+  Evidence evidence{.rewards = static_cast<std::uint32_t>(ticks.size())};
   if (ticks.empty()) return evidence;
-  for (std::size_t i = 0; i < ticks.size(); ++i) {
-    if (i < split) {
-      evidence.before += ticks[i].reward;
-    } else {
-      evidence.expected += ticks[i].expected;
-      evidence.got += ticks[i].reward;
-    }
+  for (const Tick& tick : ticks) {
+    evidence.expected += tick.expected;
+    evidence.got += tick.reward;
   }
   evidence.expected /= static_cast<float>(evidence.rewards);
   evidence.got /= static_cast<float>(evidence.rewards);
-  evidence.before = split == 0 ? evidence.got : evidence.before / static_cast<float>(split);
+  evidence.before = older > 0 ? usual : evidence.got;
   return evidence;
 }
 
@@ -91,6 +90,8 @@ void Person::Save(ByteWriter& out) const {
     out.U32(tick.time_s);
     out.Floats(std::array{tick.reward, tick.expected});
   }
+  out.Floats(std::array{usual});
+  out.U32(older);
 }
 
 void Person::Load(ByteReader& in) {
@@ -107,6 +108,8 @@ void Person::Load(ByteReader& in) {
     move.to = in.U64("model after");
   }
   ticks.clear();
+  usual = 0;
+  older = 0;
   if (in.remaining() == 0) return;  // of a version without what follows
   for (Move& move : moves) {
     std::array<float, 3> means{};
@@ -124,6 +127,10 @@ void Person::Load(ByteReader& in) {
     in.Floats("reward and its expectation", pair);
     ticks.push_back({.time_s = time_s, .reward = pair[0], .expected = pair[1]});
   }
+  std::array<float, 1> mean{};
+  in.Floats("usual reward", mean);
+  usual = mean[0];
+  older = in.U32("number of older rewards");
 }
 
 std::string CheckpointRecord::Encode() const {

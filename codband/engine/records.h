@@ -166,6 +166,8 @@ struct Person {
     float expected = 0;
   };
   std::vector<Tick> ticks = {};  // oldest first
+  float usual = 0;               // mean of rewards before these, the last few dozen count most
+  std::uint32_t older = 0;       // how many there were
 
   void AddMove(const Move& move);
   void AddTick(std::int64_t time_ms, double reward, double expected);

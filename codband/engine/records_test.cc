@@ -352,7 +352,7 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       if (i == 0 && size == APendingOfBefore().size()) continue;
       // A person of a version without evidence and last rewards ends here.
-      if (i == 5 && size == bytes.size() - 16 * APerson().moves.size() - 8) continue;
+      if (i == 5 && size == bytes.size() - 16 * APerson().moves.size() - 16) continue;
       EXPECT_EQ(decode(std::string_view(bytes).substr(0, size)), StatusCode::kCorruption)
           << "record " << i << " cut at " << size;
     }

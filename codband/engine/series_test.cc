@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/engine/engine_testing.h"
+#include "codband/engine/records.h"
 
 namespace codband::engine {
 namespace {
@@ -141,7 +142,7 @@ TEST(EngineSeriesTest, AChangeHasItsEvidence) {
   ASSERT_FALSE(changes.empty());
   for (const Change& change : changes) {
     if (change.user != "user0" && change.user != "user1") continue;
-    EXPECT_EQ(change.evidence.rewards, 8U);
+    EXPECT_EQ(change.evidence.rewards, Person::kMostTicks);
     EXPECT_GT(change.evidence.before, change.evidence.got);
   }
 }

@@ -59,18 +59,8 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
   const after = props.query.get('after') ?? '';
   const [text, setText] = useState(find);
   const [adding, setAdding] = useState(false);
-  const {value, error, again} = useLoad(`items ${find} ${after}`, async () => {
-    const start = after || find;
-    const page = await get<{items: Item[]; next: string | null}>(`/v1/items?limit=${kPage}&learned=true&after=${id(start)}`);
-    if (find && !after) {
-      // The list begins after the word: the item of exactly this name comes first.
-      try {
-        page.items.unshift(await get<Item>(`/v1/items/${id(find)}`));
-      } catch (failure) {
-        if (!(failure instanceof ApiError) || failure.status !== 404) throw failure;
-      }
-    }
-    return {...page, items: page.items.filter(item => item.id.startsWith(find))};
+  const {value, error, again} = useLoad(`items ${find} ${after}`, () => {
+    return get<{items: Item[]; next: string | null}>(`/v1/items?limit=${kPage}&learned=true&prefix=${id(find)}&after=${id(after)}`);
   });
   const items = value?.items ?? [];
   return (
@@ -113,7 +103,7 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
         )}
         <nav class="pager" aria-label="More items">
           {after && <a href={find ? `#/items?find=${id(find)}` : '#/items'}>First page</a>}
-          {value?.next && items.length >= kPage && <a href={`#/items?${find ? `find=${id(find)}&` : ''}after=${id(value.next)}`}>Next page</a>}
+          {value?.next && <a href={`#/items?${find ? `find=${id(find)}&` : ''}after=${id(value.next)}`}>Next page</a>}
         </nav>
       </Card>
     </>

@@ -37,7 +37,7 @@ const biggest = models.sort((a, b) => b.users - a.users)[0].modelId;
 const first = items.sort((a, b) => (b.learned?.shown ?? 0) - (a.learned?.shown ?? 0))[0].id;
 
 const browser = await startBrowser();
-const only = process.env.WEB_TEST_ONLY?.split(',');
+const only = process.env.WEB_TEST_ONLY ? process.env.WEB_TEST_ONLY.split(',') : undefined;
 for (const scheme of ['light', 'dark']) {
   for (const [name, hash, selector, prepare] of kPages) {
     if (only && !only.includes(name)) continue;

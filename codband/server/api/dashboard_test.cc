@@ -88,6 +88,25 @@ TEST_F(DashboardTest, NewsComeAgainAndAgainAndEndWithTheServer) {
   EXPECT_TRUE(client.EndsAtLast());
 }
 
+TEST_F(DashboardTest, ItemsAreFoundByTheBeginOfTheirIds) {
+  Start();
+  for (const char* id : {"a", "ab", "abc", "b"}) {
+    ASSERT_EQ(Request("PUT", std::string("/v1/items/") + id, R"({"features":[1,2,3,4]})").status,
+              204);
+  }
+  const auto found = [&](const std::string& query) {
+    std::string ids;
+    const auto page = Request("GET", "/v1/items?" + query).Json();
+    for (const auto& item : page["items"]) ids += item["id"].get<std::string>() + " ";
+    return ids + (page["next"].is_null() ? "end" : page["next"].get<std::string>());
+  };
+  EXPECT_EQ(found("prefix=ab"), "ab abc end");
+  EXPECT_EQ(found("prefix=ab&limit=1"), "ab ab");
+  EXPECT_EQ(found("prefix=ab&limit=1&after=ab"), "abc abc");
+  EXPECT_EQ(found("prefix=x"), "end");
+  EXPECT_TRUE(Request("GET", "/v1/items?learned=true").Json()["items"][0].contains("learned"));
+}
+
 TEST_F(DashboardTest, WithoutKeysNobodyLogsIn) {
   Start();
   const auto session = Request("GET", "/v1/session").Json();

@@ -55,6 +55,22 @@ Result<bool> ExplainParameter(const RouteMatch& match) {
   return FlagParameter("explain", query.value().front().second);
 }
 
+// A page of the items that begin with `prefix`.
+std::vector<engine::Item> ItemsOf(const engine::Engine& engine, const std::string& after,
+                                  const std::string& prefix, std::size_t limit) {
+  if (prefix.empty()) return engine.ListItems(after, limit);
+  // The item of exactly this name comes before those that go on.
+  const bool first = after < prefix;
+  std::vector<engine::Item> items = engine.ListItems(first ? prefix : after, limit);
+  std::erase_if(items, [&](const engine::Item& item) { return !item.id.starts_with(prefix); });
+  if (!first) return items;
+  if (Result<engine::Item> exact = engine.GetItem(prefix); exact.ok()) {
+    items.insert(items.begin(), std::move(exact).value());
+    if (items.size() > limit) items.pop_back();
+  }
+  return items;
+}
+
 // Completes the call from the engine's callback.
 auto Completing(Pending<Status>& call) {
   return [&call](Status status) { call.Finish(std::move(status)); };
@@ -149,10 +165,11 @@ Awaitable<void> Api::PutItem(Call& call) {
 }
 
 Awaitable<void> Api::ListItems(Call& call) {
-  constexpr std::array<std::string_view, 3> kKnown = {"after", "limit", "learned"};
+  constexpr std::array<std::string_view, 4> kKnown = {"after", "limit", "learned", "prefix"};
   const Result<Query> query = ParseQuery(call.match.query, kKnown);
   if (!query.ok()) co_return SetApiError(call.reply, query.status());
   std::string after;
+  std::string prefix;
   std::size_t limit = 100;
   bool with_learned = false;
   for (const auto& [name, text] : query.value()) {
@@ -162,8 +179,8 @@ Awaitable<void> Api::ListItems(Call& call) {
       with_learned = flag.value();
       continue;
     }
-    if (name == "after") {
-      after = text;
+    if (name == "after" || name == "prefix") {
+      (name == "after" ? after : prefix) = text;
       continue;
     }
     const std::optional<std::size_t> value = ParseNumber<std::size_t>(text);
@@ -174,7 +191,7 @@ Awaitable<void> Api::ListItems(Call& call) {
     }
     limit = *value;
   }
-  const std::vector<engine::Item> items = engine_.ListItems(after, limit);
+  const std::vector<engine::Item> items = ItemsOf(engine_, after, prefix, limit);
   std::vector<std::optional<ItemDescription>> learned;
   if (with_learned) {
     for (const engine::Item& item : items) learned.push_back(engine_.DescribeItem(item.id));

@@ -100,7 +100,7 @@ TEST_F(RequestGuardTest, WritesOfOtherSitesAreRefusedWithoutAnOriginToo) {
     const std::string header = "Sec-Fetch-Site: " + std::string(site) + "\r\n";
     EXPECT_EQ(Request("POST", "/v1/events/e/activate", "", header).status, 403) << site;
     EXPECT_EQ(Request("DELETE", "/v1/users/ada", "", header).status, 403) << site;
-    // A link to the status page.
+    // A link to the dashboard.
     EXPECT_EQ(Request("GET", "/", "", header).status, 200) << site;
   }
   EXPECT_EQ(engine_.calls(), 0U);
