@@ -32,9 +32,10 @@ Status ReadHistoryFeatures(dom::element features, const Place& place, std::size_
   return {};
 }
 
+// The lengths make it unambiguous, whatever the ids are.
 std::string HistoryIdOf(const HistoryEvent& event, std::string_view time) {
-  const std::string text =
-      fmt::format("{}\n{}\n{}\n{}", event.user, event.item.id, event.value, time);
+  const std::string text = fmt::format("{}:{}\n{}:{}\n{}\n{}", event.user.size(), event.user,
+                                       event.item.id.size(), event.item.id, event.value, time);
   return fmt::format("history-{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 

@@ -157,7 +157,9 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   out.Counter("codband_expired_total",
               "Decisions whose wait ended without a reward, defaulted ones included.",
               ToDouble(stats.expired));
-  out.Counter("codband_learned_total", "Rewards learned from.", ToDouble(stats.learned));
+  out.Counter("codband_learned_total",
+              "Entries of the log applied: rewards, new columns, forgotten users and items.",
+              ToDouble(stats.learned));
   out.Gauge("codband_quarantined_entries",
             "Log entries that cannot be learned and are left out; 'codband doctor' lists them.",
             ToDouble(stats.quarantined));
