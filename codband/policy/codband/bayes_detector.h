@@ -38,7 +38,8 @@ struct FilterState final : DetectorState {
 // has grown by half, it is reviewed: scored as a whole by a collapsed Gibbs step, whose posterior
 // becomes the belief. Other users with a young period are resampled along with a young one.
 //
-// As soon as a review has found one model all but sure, the user's place in the pool is known, and
+// As soon as a review has found one model all but sure, and others have taught that model as much,
+// the user's place in the pool is known, and
 // changes are looked for, however young the period: each observation updates the belief by the
 // forward filter of change_filter.h. A period that is in doubt by the filter is not reviewed, for
 // a window's length at most: it may turn out to be two. When another model or a fresh parameter has
