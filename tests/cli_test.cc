@@ -105,7 +105,7 @@ TEST_F(CliTest, BadInputNamesTheFlagTheValueAndWhatIsAllowed) {
       {"simulate --dim 5000", "--dim = 5000, expected a whole number from 1 to 1024"},
       {"simulate --arms 20 --pool 10", "--arms = 20, expected a whole number from 1 to 10"},
       {"simulate --setting 5", "--setting = '5', expected a whole number from 1 to 4"},
-      {"simulate --order shuffled", "--order = 'shuffled', expected turn or random"},
+      {"simulate --order shuffled", "--order = 'shuffled', expected turn, random or zipf"},
       {"simulate --separation 2", "--separation = 2, expected a number from 0.01 to 1.4"},
       {"simulate --separation near", "--separation = 'near', expected a number"},
       {"simulate --drift --setting 3", "--drift = true with setting = 3, expected setting 1, 2"},
@@ -234,7 +234,8 @@ TEST_F(CliTest, StressComparesTheFirstPolicyWithTheOthersInEveryCell) {
 }
 
 TEST_F(CliTest, StressMarksLostCellsAndFailsOnlyIfStrict) {
-  const std::string arguments = std::string(kStress) + "--policies random,lints,linucb ";
+  const std::string arguments =
+      "stress --quick --cells clicks,users10 --seeds 4 --policies random,lints,linucb ";
   const Outcome lenient = Run(arguments);
   EXPECT_EQ(lenient.exit_code, 0) << lenient.err;
   EXPECT_NE(lenient.out.find("random loses 2 of 2 cells: clicks, users10\n"), std::string::npos)

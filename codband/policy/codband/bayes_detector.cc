@@ -53,6 +53,9 @@ constexpr double kKnown = 0.99;
 // With less than this chance of the model that they were on, a user may have changed.
 constexpr double kDoubtful = 0.9;
 
+// A model whose predictions have less than this share of the noise's variance is well known.
+constexpr double kWellKnown = 0.2;
+
 // An observation so many standard deviations off is explained by no Gaussian.
 constexpr double kUnexplained = 6;
 // After an outlier so many observations are taken as they come.
@@ -133,6 +136,14 @@ class BayesDetector final : public ChangeDetector {
   // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
   // it may turn out to be two.
   bool IsInDoubt(const UserRecord& user) const { return ChanceOfOwnModel(user) < kDoubtful; }
+  // Whether that may be for a change: of a young period on a model that is well known alone, since
+  // a model that is not says as little of the user as of itself.
+  bool MayHaveChanged(const LearnStep& step) const {
+    if (!IsInDoubt(step.user)) return false;
+    const linalg::GaussianPosterior& model = ModelOf(step.user).posterior;
+    return step.user.current.data.m() > young() ||
+           model.Variance(step.x) <= kWellKnown * model.noise_variance();
+  }
   bool IsExplained(const LearnStep& step) const;
   bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
   void ContinueTrial(const LearnStep& step);
@@ -218,7 +229,7 @@ bool BayesDetector::Reassign(const LearnStep& step) {
     const Verdict verdict = FollowBelief(step.user);
     if (verdict != Verdict::kStays) return verdict == Verdict::kChanged;
     // Doubt that lasts comes from models that are alike, which a review tells apart.
-    if (IsInDoubt(step.user) && length < step.user.next_review + window_) return false;
+    if (length < step.user.next_review + window_ && MayHaveChanged(step)) return false;
   }
   if (ReviewDue(step.user, length)) Review(step);
   return false;

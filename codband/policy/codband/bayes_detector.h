@@ -38,10 +38,11 @@ struct FilterState final : DetectorState {
 // has grown by half, it is reviewed: scored as a whole by a collapsed Gibbs step, whose posterior
 // becomes the belief. Other users with a young period are resampled along with a young one.
 //
-// As soon as a review has found one model all but sure, the user's place in the pool is known, and
-// changes are looked for, however young the period: each observation updates the belief by the
-// forward filter of change_filter.h. A period that is in doubt by the filter is not reviewed, for
-// a window's length at most: it may turn out to be two. When another model or a fresh parameter has
+// As soon as a review has found one model all but sure, and others have taught that model as much,
+// the user's place in the pool is known, and changes are looked for, however young the period: each
+// observation updates the belief by the forward filter of change_filter.h. A period that is in
+// doubt by the filter is not reviewed, for a window's length at most: it may turn out to be two.
+// When another model or a fresh parameter has
 // more than half of the belief, the change is dated within the window, and the observations since
 // then move to a new period on the new model; if the new model explains those before as well, the
 // whole period moves, and no change is reported. A change found is on trial (change_rate.h), from
@@ -51,7 +52,8 @@ struct FilterState final : DetectorState {
 // new taste. With outliers=limited it is left out, unless another one was not long ago: a new taste
 // is noticed an observation later, and a single outlier changes nothing.
 //
-// O(K d²) an observation between reviews, O(K d³) for a review or a change.
+// For each model that may matter O(d²) an observation between reviews, O(d³) for a review; O(K d)
+// and O(K d²) for the others. O(d³) for a change.
 std::unique_ptr<ChangeDetector> MakeBayesDetector(const DetectorContext& context);
 
 }  // namespace codband
