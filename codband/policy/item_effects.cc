@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <limits>
 
 #include "codband/base/check.h"
+#include "codband/policy/gittins_index.h"
 
 namespace codband {
 namespace {
@@ -23,6 +24,17 @@ constexpr std::uint64_t kGrowth = 8;  // and again after an eighth of all so far
 
 constexpr double kLeastNoise = 1e-9;  // of the residuals' mean square
 
+// υ beforehand, and how many repeated showings that is worth.
+constexpr double kOwnRatio = 1.0 / 32;
+constexpr double kOwnWeight = 64;
+constexpr double kMostOwnRatio = 1;  // as of the others
+
+// Of sums that are kept in single precision: infinity could not be read back.
+float Float(double sum) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(sum, -kLargest, kLargest));
+}
+
 double RatioAt(int step) { return step == 0 ? 0 : std::ldexp(1.0, step - kStepOfOne); }
 
 // While hardly any item has been shown twice its effect cannot be told from noise.
@@ -30,16 +42,6 @@ double LogPrior(int item_step, int group_step) {
   const double item = (item_step - kItemStep) / 3.0;
   const double group = (group_step - kGroupStep) / 3.0;
   return -0.5 * (item * item + group * group);
-}
-
-// Ψ of Brezzi & Lai (2002): the Gittins index of a Wiener process.
-double IndexScale(double s) {
-  if (s <= 0.2) return std::sqrt(s / 2);
-  const double root = 1 / std::sqrt(s);
-  if (s <= 1) return 0.49 - 0.11 * root;
-  if (s <= 5) return 0.63 - 0.26 * root;
-  if (s <= 15) return 0.77 - 0.58 * root;
-  return std::sqrt(2 * std::log(s) - std::log(std::log(s)) - std::log(16 * std::numbers::pi));
 }
 
 }  // namespace
@@ -69,7 +71,15 @@ void ItemEffects::Erase(std::size_t slot) {
   items_.pop_back();
 }
 
-ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares) const {
+double ItemEffects::OwnRatio() const {
+  if (!(noise_ > 0)) return 0;
+  const double worth = kOwnWeight * noise_;
+  const double slope = (own_products_ + kOwnRatio * worth) / (own_squares_ + worth);
+  return std::clamp(slope, 0.0, kMostOwnRatio);
+}
+
+ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
+                                    const ItemHistory* user) const {
   const double nothing_known = item_ratio_ + group_ratio_;
   const Item* item = nothing_known > 0 ? Find(id) : nullptr;
   if (item == nullptr) return {.variance = nothing_known * noise_};
@@ -88,14 +98,21 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares) co
           share.chance * (w * w * item_variance + group_ratio_ * w - item_variance - group_ratio_);
     }
   }
-  return {.mean = mean, .variance = variance * noise_};
+  Effect out{.mean = mean, .variance = variance * noise_};
+  const ItemHistory::Entry* const entry = user == nullptr ? nullptr : user->Find(id);
+  if (entry != nullptr && entry->life == item->life) {
+    const double ratio = OwnRatio();
+    out.own = ratio * entry->own / (1 + entry->shown * ratio);
+    out.mean += out.own;
+  }
+  return out;
 }
 
 double ItemEffects::WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const {
   if (!(effect.variance > 0)) return 0;
   const double offered = std::min(
       1.0, static_cast<double>(arms) / static_cast<double>(std::max<std::size_t>(size(), 1)));
-  return std::sqrt(effect.variance) * IndexScale(effect.variance / noise_ * visits * offered);
+  return std::sqrt(effect.variance) * GittinsIndex(effect.variance / noise_ * visits * offered);
 }
 
 void ItemEffects::Refresh(Item& item) const {
@@ -118,6 +135,10 @@ void ItemEffects::Add(Item& item, const ItemHistory::Entry& entry) {
   item.shown += entry.shown;
   item.reward += entry.reward;
   item.squares += entry.squares;
+  item.own_products += entry.own_products;
+  item.own_squares += entry.own_squares;
+  own_products_ += entry.own_products;
+  own_squares_ += entry.own_squares;
 }
 
 void ItemEffects::Remove(Item& item, const ItemHistory::Entry& entry) {
@@ -129,15 +150,29 @@ void ItemEffects::Remove(Item& item, const ItemHistory::Entry& entry) {
   item.shown -= std::min<std::uint64_t>(entry.shown, item.shown);
   item.reward -= entry.reward;
   item.squares -= entry.squares;
+  item.own_products -= entry.own_products;
+  item.own_squares -= entry.own_squares;
+  own_products_ -= entry.own_products;
+  own_squares_ -= entry.own_squares;
 }
 
+// Showing the item again tells how much the user's own showings before let expect of it: the
+// regression of e on wH, of which υ is the slope, w = 1/(1 + Aυ).
 void ItemEffects::Observe(ItemHistory& user, ItemId id, ModelId model, double residual,
-                          double reward) {
+                          double reward, const Effect& expected) {
   Item* const item = FindOrMake(id);
   if (item == nullptr) return;
   ItemHistory::Entry& entry = user.Touch(id, item->life);
   if (entry.shown > 0) Remove(*item, entry);
   entry.model = groups_ ? model : kNoModel;
+  const double own = residual - (expected.mean - expected.own);
+  if (entry.shown > 0) {
+    const double before = entry.own / (1 + entry.shown * OwnRatio());
+    entry.own_products = Float(entry.own_products + before * own);
+    entry.own_squares = Float(entry.own_squares + before * before);
+  }
+  entry.own = Float(entry.own + own);
+  residual -= expected.own;
   entry.sum += residual;
   entry.squares = static_cast<float>(entry.squares + residual * residual);
   entry.reward = static_cast<float>(entry.reward + reward);
@@ -191,6 +226,8 @@ bool ItemEffects::ForgetItem(ItemId id) {
   const auto found = slots_.find(id);
   if (found == slots_.end()) return false;
   count_ -= std::min(items_[found->second].shown, count_);
+  own_products_ -= items_[found->second].own_products;
+  own_squares_ -= items_[found->second].own_squares;
   Erase(found->second);
   if (!items_.empty()) Learn();
   return true;
@@ -291,9 +328,11 @@ void ItemEffects::SaveEstimates(ByteWriter& out) const {
   out.U32(static_cast<std::uint32_t>(item_step_));
   out.U32(static_cast<std::uint32_t>(group_step_));
   out.Double(noise_);
+  out.Double(own_products_);
+  out.Double(own_squares_);
 }
 
-void ItemEffects::LoadEstimates(ByteReader& in) {
+void ItemEffects::LoadEstimates(ByteReader& in, bool has_own) {
   lives_ = in.U32("lives of items");
   count_ = in.U64("showings of items");
   next_ = in.U64("next learning of items");
@@ -306,10 +345,16 @@ void ItemEffects::LoadEstimates(ByteReader& in) {
   item_step_ = static_cast<int>(item_step);
   group_step_ = static_cast<int>(group_step);
   noise_ = noise;
+  own_products_ = own_squares_ = 0;
+  if (has_own) {
+    own_products_ = in.Double("products of users' own parts");
+    own_squares_ = in.Double("squares of users' own parts");
+  }
   TakeSteps();
 }
 
 void ItemEffects::Save(ByteWriter& out) const {
+  out.U64(ItemHistory::kHasOwn);
   SaveEstimates(out);
   out.U64(items_.size());
   for (const Item& item : items_) {
@@ -318,6 +363,8 @@ void ItemEffects::Save(ByteWriter& out) const {
     out.U64(item.shown);
     out.Double(item.reward);
     out.Double(item.squares);
+    out.Double(item.own_products);
+    out.Double(item.own_squares);
     out.U64(item.groups.size());
     for (const Group& group : item.groups) {
       out.U64(group.model);
@@ -329,7 +376,8 @@ void ItemEffects::Save(ByteWriter& out) const {
 }
 
 void ItemEffects::Load(ByteReader& in) {
-  LoadEstimates(in);
+  const bool has_own = in.Skip(ItemHistory::kHasOwn);
+  LoadEstimates(in, has_own);
   items_.clear();
   slots_.clear();
   const std::size_t count = in.Count("items", 44);
@@ -338,6 +386,10 @@ void ItemEffects::Load(ByteReader& in) {
     item.shown = in.U64("showings of an item");
     item.reward = in.Double("reward of an item");
     item.squares = in.Double("squares of an item");
+    if (has_own) {
+      item.own_products = in.Double("products of users' own parts");
+      item.own_squares = in.Double("squares of users' own parts");
+    }
     const std::size_t groups = in.Count("groups of an item", 32);
     for (std::size_t g = 0; g < groups && in.ok(); ++g) {
       Group group{.model = in.U64("group of an item")};

@@ -24,13 +24,18 @@ namespace codband {
 //   b_item + b_group ~ N(w (b_item + ωH),  w² var(b_item) + wωσ²).
 // docs/algorithms.md has the derivation; item_effects_test.cc compares with a dense computation.
 //
+// Beside them a user has favourites of their own. With A showings to the user and the sum H of what
+// residuals were beyond the effects above at the time, υH / (1 + Aυ) is expected again, υ the slope
+// of the regression of the next one on H / (1 + Aυ) over all repeated showings. The effects above
+// learn from the residual without it.
+//
 // τ and ω are learned by empirical Bayes: the marginal likelihood of all residuals, σ profiled out,
 // is climbed on a grid of powers of two and 0, re-estimated whenever the data
 // has grown by an eighth. The likelihood is valid whatever rule selected the
 // items. Where items have no effect both go to 0, and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
-// O(G) for each model that the user may be on. An item costs about 170 bytes and 32 for each group
+// O(G) for each model that the user may be on. An item costs about 190 bytes and 32 for each group
 // once it has been shown, nothing before. Beyond kMostItems no more are followed.
 //
 // Saved and restored to the bit. Const functions may run concurrently, the others not.
@@ -49,9 +54,11 @@ class ItemEffects {
   struct Effect {
     double mean = 0;
     double variance = 0;
+    double own = 0;  // the part of the mean that is the user's own
   };
-  // For a user who may be on these models; their chances add up to at most 1.
-  Effect Of(ItemId item, std::span<const Share> shares) const;
+  // For a user who may be on these models; their chances add up to at most 1. `user`: what they
+  // brought so far; nullptr: nothing.
+  Effect Of(ItemId item, std::span<const Share> shares, const ItemHistory* user = nullptr) const;
 
   // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
   // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
@@ -59,8 +66,10 @@ class ItemEffects {
   double WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const;
 
   // An item was shown to a user who is taken to be in the group `model`, and earned `reward`;
-  // `residual` is the error of the prediction from the features alone.
-  void Observe(ItemHistory& user, ItemId item, ModelId model, double residual, double reward);
+  // `residual` is the error of the prediction from the features alone, `expected` the effect that
+  // was expected.
+  void Observe(ItemHistory& user, ItemId item, ModelId model, double residual, double reward,
+               const Effect& expected);
   // What the user brought counts for another group from now on.
   void Move(ItemHistory& user, ModelId from, ModelId to);
   // Takes out all that the user brought.
@@ -79,7 +88,8 @@ class ItemEffects {
 
   // What was estimated, without the items.
   void SaveEstimates(ByteWriter& out) const;
-  void LoadEstimates(ByteReader& in);
+  // `has_own`: with what is the users' own, which states before format 6 lack.
+  void LoadEstimates(ByteReader& in, bool has_own);
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
@@ -109,6 +119,8 @@ class ItemEffects {
     std::uint64_t shown = 0;
     double reward = 0;
     double squares = 0;  // of residuals
+    double own_products = 0;
+    double own_squares = 0;
     // ΣwA and ΣwH, which follow from the groups.
     double weight = 0;
     double sum = 0;
@@ -120,7 +132,7 @@ class ItemEffects {
   void Erase(std::size_t slot);
   // The entry's part comes to the item, or leaves it.
   void Add(Item& item, const ItemHistory::Entry& entry);
-  static void Remove(Item& item, const ItemHistory::Entry& entry);
+  void Remove(Item& item, const ItemHistory::Entry& entry);
   void Withdraw(const ItemHistory::Entry& entry);
   void Refresh(Item& item) const;
 
@@ -131,6 +143,9 @@ class ItemEffects {
   Evidence Weigh(int item_step, int group_step) const;
   void Learn();
   void TakeSteps();
+
+  // υ: how much of what a user's showings of an item were off by is expected of the next one.
+  double OwnRatio() const;
 
   bool groups_;
   std::vector<Item> items_;
@@ -143,6 +158,8 @@ class ItemEffects {
   double item_ratio_ = 0;   // τ
   double group_ratio_ = 0;  // ω
   double noise_ = 0;        // σ²
+  double own_products_ = 0;
+  double own_squares_ = 0;
 };
 
 }  // namespace codband

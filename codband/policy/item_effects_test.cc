@@ -46,7 +46,7 @@ class ItemEffectsTest : public testing::Test {
     for (const Showing& each : showings) Learn(each);
   }
   void Learn(const Showing& each) {
-    effects_.Observe(users_[each.user], each.item, each.group, each.residual, 1);
+    effects_.Observe(users_[each.user], each.item, each.group, each.residual, 1, {});
   }
   ItemEffects::Effect Of(ItemId item, ModelId group) const {
     const ItemEffects::Share share{group, 1};
@@ -62,6 +62,65 @@ double Shared(const ItemEffects& effects, const Showing& a, const Showing& b) {
   if (a.item != b.item) return 0;
   return (effects.item_variance() + (a.group == b.group ? effects.group_variance() : 0)) /
          effects.noise_variance();
+}
+
+// Users who like some items and not others, whatever others say of them.
+TEST_F(ItemEffectsTest, WhatAUserBroughtIsExpectedOfThemAgain) {
+  RandomStream random({7, 0}, 601);
+  constexpr std::size_t kItems = 30;
+  std::vector<double> tastes(9 * kItems);
+  random.FillNormal(tastes);
+  double square = 0;
+  double explained = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const UserId user = random.Below(9);
+    const ItemId item = random.Below(kItems);
+    const double taste = 0.5 * tastes[user * kItems + item];
+    const ItemEffects::Share share{user % 3, 1};
+    const ItemEffects::Effect expected = effects_.Of(item, {&share, 1}, &users_[user]);
+    EXPECT_EQ(effects_.Of(item, {&share, 1}).own, 0);
+    if (i > 15'000) {
+      square += taste * taste;
+      explained += (taste - expected.mean) * (taste - expected.mean);
+    }
+    effects_.Observe(users_[user], item, user % 3, taste + random.Normal(), 1, expected);
+  }
+  // About 65 showings each: of a taste of variance 1/4 beside a noise of 1 a sixteenth is left.
+  EXPECT_LT(explained, 0.12 * square);
+
+  // Without any such taste nothing is expected.
+  ItemEffects none(true);
+  std::map<UserId, ItemHistory> users;
+  double largest = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const UserId user = random.Below(9);
+    const ItemId item = random.Below(kItems);
+    const ItemEffects::Share share{user % 3, 1};
+    const ItemEffects::Effect expected = none.Of(item, {&share, 1}, &users[user]);
+    if (i > 15'000) largest = std::max(largest, std::abs(expected.own));
+    none.Observe(users[user], item, user % 3, random.Normal(), 1, expected);
+  }
+  EXPECT_LT(largest, 0.1);
+}
+
+TEST_F(ItemEffectsTest, ForgettingTakesOutWhatWasTheUsersOwn) {
+  std::vector<Showing> showings = DrawShowings(8, 600, 5, 1, 1);
+  const auto learn = [](ItemEffects& effects, std::map<UserId, ItemHistory>& users,
+                        const Showing& each) {
+    const ItemEffects::Share share{each.group, 1};
+    effects.Observe(users[each.user], each.item, each.group, each.residual, 1,
+                    effects.Of(each.item, {&share, 1}, &users[each.user]));
+  };
+  for (const Showing& each : showings) learn(effects_, users_, each);
+  for (UserId user = 0; user < 8; ++user) effects_.Forget(users_[user]);
+  ASSERT_GT(effects_.size(), 0U);
+  for (ItemId item = 0; item < 5; ++item) effects_.ForgetItem(item);
+  ByteWriter out;
+  effects_.SaveEstimates(out);
+  // The last two numbers, the sums of all that was the users' own, are 0 but for rounding.
+  ByteReader in(std::string_view(out.bytes()).substr(out.bytes().size() - 16));
+  EXPECT_NEAR(in.Double("products"), 0, 1e-3);
+  EXPECT_NEAR(in.Double("squares"), 0, 1e-3);
 }
 
 TEST_F(ItemEffectsTest, PosteriorIsThatOfADenseComputation) {
@@ -128,11 +187,11 @@ TEST_F(ItemEffectsTest, WhoIsForgottenLeavesNoTrace) {
   std::map<UserId, ItemHistory> others;
   for (const Showing& each : showings) {
     if (each.user == 4) continue;
-    without.Observe(others[each.user], each.item, each.group, each.residual, 1);
+    without.Observe(others[each.user], each.item, each.group, each.residual, 1, {});
   }
   // Both estimate anew.
   ItemHistory nobody;
-  without.Observe(nobody, 1000, 0, 0.3, 1);
+  without.Observe(nobody, 1000, 0, 0.3, 1, {});
   without.Forget(nobody);
   effects_.Forget(users_[4]);
   EXPECT_EQ(effects_.showings(), without.showings());
@@ -175,12 +234,12 @@ TEST_F(ItemEffectsTest, AUsersPartFollowsThemToAnotherGroup) {
   std::map<UserId, ItemHistory> users;
   for (Showing& each : showings) {
     if (each.user == 0) each.group = 1;
-    moved.Observe(users[each.user], each.item, each.group, each.residual, 1);
+    moved.Observe(users[each.user], each.item, each.group, each.residual, 1, {});
   }
   // Both estimate anew.
   for (ItemEffects* effects : {&effects_, &moved}) {
     ItemHistory nobody;
-    effects->Observe(nobody, 1000, 0, 0.3, 1);
+    effects->Observe(nobody, 1000, 0, 0.3, 1, {});
     effects->Forget(nobody);
   }
   const ItemEffects::Share share{1, 1};
@@ -210,7 +269,7 @@ TEST_F(ItemEffectsTest, RestoredItGoesOnToTheBit) {
   }
   for (std::size_t i = 300; i < showings.size(); ++i) {
     const Showing& each = showings[i];
-    restored.Observe(users[each.user], each.item, each.group, each.residual, 1);
+    restored.Observe(users[each.user], each.item, each.group, each.residual, 1, {});
     Learn(each);
   }
   ByteWriter a;
@@ -242,7 +301,7 @@ TEST_F(ItemEffectsTest, DamageIsFound) {
 TEST_F(ItemEffectsTest, AUserIsFollowedOnABoundedNumberOfItems) {
   ItemHistory user;
   for (ItemId item = 0; item < ItemHistory::kMostItems + 10; ++item) {
-    effects_.Observe(user, item, 0, 0.1, 1);
+    effects_.Observe(user, item, 0, 0.1, 1, {});
   }
   EXPECT_EQ(user.entries().size(), ItemHistory::kMostItems);
   EXPECT_EQ(effects_.size(), ItemHistory::kMostItems);

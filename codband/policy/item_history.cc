@@ -4,6 +4,11 @@
 
 namespace codband {
 
+const ItemHistory::Entry* ItemHistory::Find(ItemId item) const {
+  const auto found = std::ranges::lower_bound(entries_, item, {}, &Entry::item);
+  return found == entries_.end() || found->item != item ? nullptr : &*found;
+}
+
 ItemHistory::Entry& ItemHistory::Touch(ItemId item, std::uint32_t life) {
   auto found = std::ranges::lower_bound(entries_, item, {}, &Entry::item);
   const Entry fresh{.item = item, .model = kNoModel, .life = life};
@@ -25,6 +30,7 @@ std::optional<ItemHistory::Entry> ItemHistory::DropSurplus() {
 }
 
 void ItemHistory::Save(ByteWriter& out) const {
+  out.U64(kHasOwn);
   out.U32(now_);
   out.U64(entries_.size());
   for (const Entry& entry : entries_) {
@@ -35,10 +41,12 @@ void ItemHistory::Save(ByteWriter& out) const {
     out.U32(entry.life);
     out.U32(entry.shown);
     out.U32(entry.last);
+    out.Floats({{entry.own, entry.own_products, entry.own_squares}});
   }
 }
 
 void ItemHistory::Load(ByteReader& in) {
+  const bool has_own = in.Skip(kHasOwn);
   now_ = in.U32("showings of a user");
   entries_.clear();
   const std::size_t count = in.Count("items of a user", 44);
@@ -52,6 +60,13 @@ void ItemHistory::Load(ByteReader& in) {
     entry.life = in.U32("life of an item");
     entry.shown = in.U32("showings of an item");
     entry.last = in.U32("last showing of an item");
+    if (has_own) {
+      float own[3] = {};
+      in.Floats("user's own part of an item", own);
+      entry.own = own[0];
+      entry.own_products = own[1];
+      entry.own_squares = own[2];
+    }
     if (entry.shown == 0) in.Fail("item of a user", "was never shown");
     if (!entries_.empty() && entries_.back().item >= entry.item) {
       in.Fail("items of a user", "are not in order");

@@ -12,11 +12,15 @@
 namespace codband {
 
 // What one user brought to items, so that it can be taken out again and follow the user to another
-// group. Sorted by item; 40 bytes for each. Not thread-safe for writing.
+// group. Sorted by item; 56 bytes for each. Not thread-safe for writing.
 class ItemHistory {
  public:
   // Beyond this many items the one that was shown longest ago is forgotten.
   static constexpr std::size_t kMostItems = 1024;
+
+  // What is saved of items, here and in ItemEffects, begins with it since format 6: what is the
+  // users' own is there. Before, it began with two numbers that are never as large.
+  static constexpr std::uint64_t kHasOwn = 0xffff'c0db'ffff'0006;
 
   // All of a user's showings of one item.
   struct Entry {
@@ -28,11 +32,17 @@ class ItemHistory {
     std::uint32_t life;  // of the item: changes when it is forgotten and added again
     std::uint32_t shown = 0;
     std::uint32_t last = 0;  // when, in showings of this user
+    float own = 0;           // the sum of what residuals are beyond the effects that others share
+    // Σ we·own and Σ w²own² over repeated showings, own being the sum before: see ItemEffects.
+    float own_products = 0;
+    float own_squares = 0;
   };
 
   std::span<const Entry> entries() const { return entries_; }
   std::span<Entry> entries() { return entries_; }
 
+  // nullptr if the item was not shown.
+  const Entry* Find(ItemId item) const;
   // The entry of an item that is shown now. A new one has no showings.
   Entry& Touch(ItemId item, std::uint32_t life);
   // Takes out the entry shown longest ago, if there are more than may be.

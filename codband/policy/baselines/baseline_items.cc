@@ -22,10 +22,10 @@ ItemScores BaselineItems::ScoresOf(ArmsView arms) const {
 
 double BaselineItems::Learn(const Decision& decision, double expected, double reward) {
   if (!on_ || decision.item == kNoItem) return reward;
-  const double effect = effects_.Of(decision.item, {}).mean;
+  const ItemEffects::Effect effect = effects_.Of(decision.item, {});
   ItemHistory& user = users_.FindOrMake(decision.user, [] { return ItemHistory(); });
-  effects_.Observe(user, decision.item, kNoModel, reward - expected, reward);
-  return reward - effect;
+  effects_.Observe(user, decision.item, kNoModel, reward - expected, reward, effect);
+  return reward - effect.mean;
 }
 
 void BaselineItems::Forget(UserId user) {

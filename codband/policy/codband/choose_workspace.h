@@ -19,7 +19,9 @@ struct ChooseWorkspace {
   std::vector<ItemEffects::Share> shares;
   std::vector<double> item_means;
   std::vector<double> item_variances;
-  std::vector<double> item_scores;
+  std::vector<double> added;
+  std::vector<double> variances;
+  std::vector<double> prior_variances;
   std::vector<double> rows;  // features of arms
   std::vector<double> seen;  // the same as the models see them
   ThompsonIntegral::Points points;

@@ -42,14 +42,16 @@ Propensity CoDBand::DoChoose(UserId user, ArmsView given, EventKey key, Decision
   }
   // Line 17: the arm with the largest xᵀθ̃.
   const std::span<const double> theta = draw ? drawn : mean;
-  decision.arm = BestArm(theta.first(dim()), outlook.item_scores, arms);
+  decision.arm = BestArm(theta.first(dim()), outlook.added, arms);
   const std::span<const double> x = arms.arm(decision.arm);
   decision.period = outlook.period;
   decision.model = outlook.IdOf(model);
-  decision.score = Score(x, theta) + outlook.ItemScore(decision.arm);
+  decision.score = Score(x, theta) + outlook.Added(decision.arm);
   decision.mean = Score(x, mean) + outlook.ItemMean(decision.arm);
-  decision.width =
-      std::sqrt(outlook.Posterior(model).Variance(Extend(x)) + outlook.ItemVariance(decision.arm));
+  const double variance = model == outlook.likeliest && !outlook.variances.empty()
+                              ? outlook.variances[decision.arm]
+                              : outlook.Posterior(model).Variance(Extend(x));
+  decision.width = std::sqrt(variance + outlook.ItemVariance(decision.arm));
   return outlook.draw_chance > 0 ? Propensity::Sampled() : Propensity::Certain();
 }
 
@@ -71,7 +73,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
   // What is the item's own says nothing of the user: all that follows learns from the rest.
   const ItemPart part = FindItemPart(decision, user, x, reward);
-  reward -= part.effect;
+  reward -= part.effect.mean;
   if (late) {
     ledger_.ObserveLate(user, decision.period, x, reward);
     ObserveItem(decision, user, user.past.ModelOf(decision.period), part);
@@ -79,7 +81,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   }
   const bool has_item = item_effects_ && decision.item != kNoItem;
   const ItemOffset item{
-      .taken = part.effect, .effects = has_item ? &items_ : nullptr, .item = decision.item};
+      .taken = part.effect.mean, .effects = has_item ? &items_ : nullptr, .item = decision.item};
   const LearnStep step{decision.user, user, x, reward, item, beyond, key, memo};
   if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
@@ -121,10 +123,28 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
   std::optional<UserRecord> scratch;
   const UserRecord* record = users_.Peek(user, scratch);
   Outlook outlook = Believe(user, record, work);
-  if (item_effects_ && !arms.items.empty()) LookAtItems(arms, work, outlook);
-  outlook.draw_chance =
-      draw_chance_(outlook.Posterior(outlook.likeliest), arms, options_.intercept, work.rows);
+  const bool has_items = item_effects_ && !arms.items.empty();
+  if (has_items || exploration_.add_worth != nullptr) {
+    work.added.assign(arms.count(), 0.0);
+    outlook.added = work.added;
+  }
+  if (has_items) {
+    LookAtItems(arms, record == nullptr ? nullptr : record->items.get(), work, outlook);
+  }
+  if (exploration_.add_worth != nullptr) {
+    const Uncertainty uncertainty = FindVariances(arms, work, outlook);
+    outlook.draw_chance = exploration_.draw_chance(uncertainty);
+    exploration_.add_worth(uncertainty, work.added);
+  }
   return outlook;
+}
+
+Uncertainty CoDBand::FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
+  const Uncertainty uncertainty =
+      FindUncertainty(outlook.Posterior(outlook.likeliest), arms, options_.intercept, work.rows,
+                      work.variances, work.prior_variances);
+  outlook.variances = uncertainty.variances;
+  return uncertainty;
 }
 
 Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& work) const {
@@ -233,7 +253,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       random_effects_(FindPart<bool>("departure", options.departure) &&
                       traits_.supports_random_effects),
       item_effects_(FindPart<bool>("items", options.items)),
-      draw_chance_(FindPart<DrawChance>("explore", options.explore)),
+      exploration_(FindPart<Exploration>("explore", options.explore)),
       integral_(inner_dim(), options.v) {
   if (traits_.tempers_clicks) assignment_.TemperClicks(&hyper_.noise());
 }

@@ -37,23 +37,22 @@ bool CoDBand::ForgetItem(ItemId item) {
   return true;
 }
 
-void CoDBand::LookAtItems(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
+void CoDBand::LookAtItems(ArmsView arms, const ItemHistory* user, ChooseWorkspace& work,
+                          Outlook& outlook) const {
   const std::span<const ItemEffects::Share> shares = LikelyModels(outlook, work.shares);
   const auto visits = static_cast<double>(outlook.Posterior(outlook.likeliest).stats().m());
   const std::size_t count = arms.count();
   work.item_means.resize(count);
   work.item_variances.resize(count);
-  work.item_scores.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const ItemEffects::Effect effect =
-        arms.items[i] == kNoItem ? ItemEffects::Effect{} : items_.Of(arms.items[i], shares);
+        arms.items[i] == kNoItem ? ItemEffects::Effect{} : items_.Of(arms.items[i], shares, user);
     work.item_means[i] = effect.mean;
     work.item_variances[i] = effect.variance;
-    work.item_scores[i] = effect.mean + items_.WorthOfTrying(effect, visits, count);
+    work.added[i] = effect.mean + items_.WorthOfTrying(effect, visits, count);
   }
   outlook.item_means = work.item_means;
   outlook.item_variances = work.item_variances;
-  outlook.item_scores = work.item_scores;
 }
 
 CoDBand::ItemPart CoDBand::FindItemPart(const Decision& decision, const UserRecord& user,
@@ -65,7 +64,7 @@ CoDBand::ItemPart CoDBand::FindItemPart(const Decision& decision, const UserReco
   outlook.Mean(theta.values());
   const double mean = linalg::Dot(x, theta);
   const double noise = outlook.Posterior(outlook.likeliest).noise_variance();
-  return {.effect = items_.Of(decision.item, LikelyModels(outlook, work.shares)).mean,
+  return {.effect = items_.Of(decision.item, LikelyModels(outlook, work.shares), user.items.get()),
           .residual = reward - mean,
           .reward = reward,
           .telling = hyper_.noise().clicks() || VarianceOf(outlook, x, mean) <= noise};
@@ -79,7 +78,7 @@ void CoDBand::ObserveItem(const Decision& decision, UserRecord& user, ModelId mo
   // In any case: what was taken from the reward is saved with it.
   if (user.items == nullptr) user.items = std::make_unique<ItemHistory>();
   if (!part.telling) return;
-  items_.Observe(*user.items, decision.item, model, part.residual, part.reward);
+  items_.Observe(*user.items, decision.item, model, part.residual, part.reward, part.effect);
 }
 
 }  // namespace codband

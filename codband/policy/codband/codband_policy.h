@@ -77,11 +77,15 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   Outlook LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const;
   // Without the arms. `user` is nullptr for one without a record.
   Outlook Believe(UserId id, const UserRecord* user, ChooseWorkspace& work) const;
-  void LookAtItems(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const;
+  // What is not known of the arms, of which the outlook gets the variances.
+  Uncertainty FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const;
+  // `user`: what items brought them; nullptr: none were shown.
+  void LookAtItems(ArmsView arms, const ItemHistory* user, ChooseWorkspace& work,
+                   Outlook& outlook) const;
 
   // What of a reward is the item's, and what is left of it without the features.
   struct ItemPart {
-    double effect = 0;
+    ItemEffects::Effect effect = {};
     double residual = 0;
     double reward = 0;
     bool telling = false;  // whether the residual says more of the item than of the models
@@ -94,8 +98,7 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   std::span<const double> FindDeparture(const Outlook& outlook, const UserRecord& user,
                                         ChooseWorkspace& work) const;
 
-  void ScoreArms(const Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
-                 Ranking& ranking) const;
+  void ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work, Ranking& ranking) const;
   void LetCompete(const Outlook& outlook, ArmsView arms, std::size_t first,
                   std::span<const double> rows, ThompsonIntegral::Points& points) const;
 
@@ -127,7 +130,7 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   std::size_t dim_before_columns_;
   bool random_effects_;
   bool item_effects_;
-  DrawChance draw_chance_;
+  Exploration exploration_;
   ThompsonIntegral integral_;
 };
 

@@ -31,7 +31,7 @@ std::size_t ShareAmongBest(double best, double chance, std::span<Ranking::Arm> a
 void CoDBand::DoRank(UserId user, ArmsView given, EventKey key, Ranking& ranking) const {
   ChooseWorkspace& work = ChooseWorkspace::OfThisThread();
   const ArmsView arms = See(given, work);
-  const Outlook outlook = LookAt(user, arms, work);
+  Outlook outlook = LookAt(user, arms, work);
   ScoreArms(outlook, arms, work, ranking);
   ranking.intercept += hyper_.scales().ShiftedIntercept(ranking.theta);
 
@@ -66,12 +66,12 @@ void CoDBand::DoRank(UserId user, ArmsView given, EventKey key, Ranking& ranking
   outlook.MeanOn(points.ModelAt(taken), theta.values());
   points.AddDelta(taken, theta.values());
   for (std::size_t i = 0; i < arms.count(); ++i) {
-    ranking.arms[i].score = Score(arms.arm(i), theta) + outlook.ItemScore(i);
+    ranking.arms[i].score = Score(arms.arm(i), theta) + outlook.Added(i);
   }
 }
 
 // Means and widths of all arms and, where θ may be drawn, who wins at each point of the integral.
-void CoDBand::ScoreArms(const Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
+void CoDBand::ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
                         Ranking& ranking) const {
   const std::size_t d = inner_dim();
   ranking.theta.resize(d);
@@ -81,23 +81,22 @@ void CoDBand::ScoreArms(const Outlook& outlook, ArmsView arms, ChooseWorkspace& 
     ranking.theta.pop_back();
   }
   if (outlook.draw_chance > 0) integral_.Place(outlook, arms.features.size(), work.points);
-  std::array<double, kChunk> variances;
+  if (outlook.variances.empty()) static_cast<void>(FindVariances(arms, work, outlook));
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    Ranking::Arm& arm = ranking.arms[i];
+    arm.mean = linalg::Dot(arms.arm(i), ranking.theta) + ranking.intercept;
+    arm.score = arm.mean + outlook.Added(i);
+    arm.item = outlook.ItemMean(i);
+    arm.mean += arm.item;
+    arm.width = std::sqrt(outlook.variances[i] + outlook.ItemVariance(i));
+  }
+  if (outlook.draw_chance == 0) return;
   work.rows.resize(kChunk * d);
   for (std::size_t first = 0; first < arms.count(); first += kChunk) {
     const std::size_t count = std::min(kChunk, arms.count() - first);
     const std::span<double> rows = std::span(work.rows).first(count * d);
     for (std::size_t i = 0; i < count; ++i) Extend(arms.arm(first + i), rows.subspan(i * d, d));
-    outlook.Posterior(outlook.likeliest).Variances(rows, {variances.data(), count});
-    for (std::size_t i = 0; i < count; ++i) {
-      Ranking::Arm& arm = ranking.arms[first + i];
-      arm.mean = arm.score = linalg::Dot(arms.arm(first + i), ranking.theta) + ranking.intercept;
-      arm.width = std::sqrt(variances[i] + outlook.ItemVariance(first + i));
-      if (!outlook.has_items()) continue;
-      arm.item = outlook.item_means[first + i];
-      arm.score += outlook.item_scores[first + i];
-      arm.mean += arm.item;
-    }
-    if (outlook.draw_chance > 0) LetCompete(outlook, arms, first, rows, work.points);
+    LetCompete(outlook, arms, first, rows, work.points);
   }
 }
 
@@ -110,7 +109,7 @@ void CoDBand::LetCompete(const Outlook& outlook, ArmsView arms, std::size_t firs
   for (const ThompsonIntegral::Points::Share& share : points.shares) {
     outlook.MeanOn(share.model, theta.values());
     for (std::size_t i = 0; i < count; ++i) {
-      centres[i] = Score(arms.arm(first + i), theta) + outlook.ItemScore(first + i);
+      centres[i] = Score(arms.arm(first + i), theta) + outlook.Added(first + i);
     }
     integral_.Compete({.rows = rows, .centres = {centres.data(), count}, .first = first}, share,
                       points);

@@ -88,7 +88,7 @@ bool CoDBand::Restore(const RestorePoint::Point& before) {
   assignment_.LoadConcentration(in);
   hyper_.Load(in, before.dim);
   hyper_.LoadLimits(in);
-  if (in.remaining() > 0) items_.LoadEstimates(in);
+  if (in.remaining() > 0) items_.LoadEstimates(in, true);
   if (!in.ok()) return false;
   pool_.SetPrior(hyper_.prior());
   return true;

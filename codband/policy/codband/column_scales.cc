@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "codband/linalg/packed.h"
 
@@ -15,8 +16,14 @@ constexpr double kLargeFirst = 8;      // a first value beyond this is perhaps f
 constexpr double kFar = 8;             // from 0, in spreads
 constexpr double kComparable = 8;      // sizes within this factor of the usual one
 constexpr double kSame = 2;            // the same of columns with units of their own
+constexpr double kMostBeyond = 8;      // times the size
+constexpr double kMostGrowth = 8;      // of the second largest with one value
 constexpr double kLeastSpread = 1e-3;  // of values that have all been the same, times their size
 constexpr int kMostExponent = 60;
+
+// Beside the number of columns: the largest magnitudes of each are there. Before format 6 they were
+// not.
+constexpr std::uint32_t kHasLargest = std::uint32_t{1} << 31;
 
 // Whether the value with this number is one of those that a column is judged by.
 bool IsSampled(std::uint64_t number, std::size_t sample) {
@@ -67,6 +74,7 @@ bool ColumnScales::Observe(std::span<const double> features, bool counts) {
       continue;
     }
     if (!counts && column.count > 0) continue;
+    judged |= NoteMagnitude(column, features[j]);
     if (!IsSampled(++column.count, kSample)) continue;
     column.sample[column.sampled++] = static_cast<float>(features[j]);
     if (column.sampled < kSample) continue;
@@ -81,6 +89,18 @@ bool ColumnScales::Observe(std::span<const double> features, bool counts) {
   return changed;
 }
 
+// Returns whether the column is larger than it was judged to be.
+bool ColumnScales::NoteMagnitude(Column& column, double value) {
+  if (column.state == State::kWaiting) return false;
+  double magnitude = std::abs(value - column.centre);
+  if (magnitude > column.largest) std::swap(magnitude, column.largest);
+  if (magnitude <= column.second) return false;
+  column.second = column.second == 0 ? magnitude : std::min(magnitude, kMostGrowth * column.second);
+  if (column.size == 0 || column.second <= kMostBeyond * column.size) return false;
+  column.size = column.second / kMostBeyond;
+  return true;
+}
+
 void ColumnScales::Judge(Column& column) {
   std::vector<double> values(column.sample.begin(), column.sample.end());
   if (column.state == State::kWaiting) {
@@ -92,7 +112,8 @@ void ColumnScales::Judge(Column& column) {
     values.assign(column.sample.begin(), column.sample.end());
   }
   for (double& value : values) value = std::abs(value - column.centre);
-  column.size = std::max(Median(values), kLeastSpread * std::abs(column.centre));
+  column.size = std::max(
+      {Median(values), kLeastSpread * std::abs(column.centre), column.second / kMostBeyond});
   column.sampled = 0;
 }
 
@@ -114,8 +135,11 @@ bool ColumnScales::Rescale(Column& column, double usual) {
   const double weighted = std::ldexp(ratio, -column.exponent);
   const double allowed = column.own_units() ? kSame : kComparable;
   if (weighted <= allowed && weighted >= 1 / allowed) return false;
-  const int exponent =
-      std::clamp(static_cast<int>(std::lround(std::log2(ratio))), -kMostExponent, kMostExponent);
+  const bool comparable = column.state == State::kPlain && ratio <= kComparable &&
+                          ratio >= 1 / kComparable;  // after all
+  const int exponent = comparable ? 0
+                                  : std::clamp(static_cast<int>(std::lround(std::log2(ratio))),
+                                               -kMostExponent, kMostExponent);
   if (exponent == column.exponent) return false;
   column.exponent = exponent;
   return true;
@@ -143,7 +167,7 @@ void ColumnScales::Grow(std::size_t features) {
 
 // The columns that have had a value, each after its place.
 void ColumnScales::Save(ByteWriter& out) const {
-  out.U32(static_cast<std::uint32_t>(active_));
+  out.U32(static_cast<std::uint32_t>(active_) | kHasLargest);
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     const Column& column = columns_[j];
     if (column.count == 0) continue;
@@ -153,6 +177,8 @@ void ColumnScales::Save(ByteWriter& out) const {
     out.U8(static_cast<std::uint8_t>(column.exponent + kMostExponent));
     out.Double(column.centre);
     out.Double(column.size);
+    out.Double(column.largest);
+    out.Double(column.second);
     out.U8(column.sampled);
     out.Floats(std::span(column.sample).first(column.sampled));
   }
@@ -160,7 +186,9 @@ void ColumnScales::Save(ByteWriter& out) const {
 
 void ColumnScales::Load(ByteReader& in) {
   columns_.assign(columns_.size(), {});
-  for (std::uint32_t left = in.U32("number of columns"); left > 0 && in.ok(); --left) {
+  const std::uint32_t count = in.U32("number of columns");
+  const bool has_largest = (count & kHasLargest) != 0;
+  for (std::uint32_t left = count & ~kHasLargest; left > 0 && in.ok(); --left) {
     const std::uint32_t j = in.U32("column");
     if (j >= columns_.size()) {
       in.Fail("column", fmt::format("is {}, expected less than {}", j, columns_.size()));
@@ -172,6 +200,11 @@ void ColumnScales::Load(ByteReader& in) {
     const std::uint8_t exponent = in.U8("scale of a column");
     column.centre = in.Double("centre of a column");
     column.size = in.Double("size of a column");
+    column.largest = column.second = column.size;
+    if (has_largest) {
+      column.largest = in.Double("largest value of a column");
+      column.second = in.Double("second largest value of a column");
+    }
     column.sampled = in.U8("sample of a column");
     if (state > static_cast<std::uint8_t>(State::kCentred) || exponent > 2 * kMostExponent ||
         column.sampled >= kSample || column.count == 0) {

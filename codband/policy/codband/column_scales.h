@@ -17,9 +17,12 @@ namespace codband {
 //
 // A column is judged by its first 16 values that are not 0, and again by as many when 64, 256, …
 // have come: medians, which single outliers do not move.
-//   size     its median magnitude. Columns within a factor of 8 of the usual size are left alone,
-//            because comparable magnitudes are probably intended; the usual size is their
-//            median. Any other, and one whose first value is beyond 8, has units of its own and
+//   size     its median magnitude, and at least an eighth of its second largest so far: where the
+//            same few vectors come again and again, the median is that of one of them. (The second
+//            largest grows eightfold at most with a value, so that outliers do not move it far.)
+//            Columns within a factor of 8 of the usual size are left alone, because comparable
+//            magnitudes are probably intended; the usual size is their median. Any other, and one
+//            whose first value is beyond 8, has units of its own and
 //            the weight w = 4^-e, 2^e the nearest power of two to size / usual: its parameter has
 //            the prior variance w / λ where others have 1 / λ, as if the column had been divided by
 //            2^e. No sum changes when a weight does: the prior alone does.
@@ -68,6 +71,8 @@ class ColumnScales {
     int exponent = 0;
     double centre = 0;
     double size = 0;                         // 0: not known
+    double largest = 0;                      // magnitude so far
+    double second = 0;                       // the next one, growing eightfold at most
     std::array<float, kSample> sample = {};  // values that it is being judged by
     std::uint8_t sampled = 0;                // how many there are
 
@@ -75,6 +80,7 @@ class ColumnScales {
   };
 
   static void Judge(Column& column);
+  static bool NoteMagnitude(Column& column, double value);
   static bool Rescale(Column& column, double usual);
   double UsualSize() const;
   void Refresh();

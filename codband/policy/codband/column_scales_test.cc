@@ -92,6 +92,23 @@ TEST(ColumnScalesTest, OneOutlierDecidesNothingAndOtherUnitsAreNoticedLater) {
   EXPECT_EQ(scales.weights()[0], 1);
 }
 
+// Where one vector is chosen nearly always, its values say nothing of the column's unit.
+TEST(ColumnScalesTest, AValueThatHappensToBeSmallInTheUsualVectorIsNoUnit) {
+  ColumnScales scales(3, kSizes);
+  for (int i = 0; i < 300; ++i) {
+    const bool other = i % 10 == 3;
+    scales.Observe(
+        other ? std::vector<double>{0.1, -0.3, 0.5} : std::vector<double>{0.4, 0.3, 1e-3}, true);
+  }
+  EXPECT_TRUE(scales.weights().empty());
+  // Others come after it was judged.
+  ColumnScales late(3, kSizes);
+  for (int i = 0; i < 100; ++i) late.Observe(std::vector<double>{0.4, 0.3, 1e-3}, true);
+  ASSERT_FALSE(late.weights().empty());
+  for (int i = 0; i < 20; ++i) late.Observe(std::vector<double>{0.1, -0.3, 0.5}, true);
+  EXPECT_TRUE(late.weights().empty());
+}
+
 TEST(ColumnScalesTest, NothingIsJudgedWhereUnitsAreGiven) {
   ColumnScales scales(2, kNothing);
   for (int i = 0; i < 100; ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "codband/linalg/gaussian_posterior.h"
@@ -7,15 +8,33 @@
 
 namespace codband {
 
-// How often to explore: the chance, from 0 to 1, with which the parameter is drawn (Thompson
-// sampling) and not averaged, for a user whose likeliest model is `model`. `extended`: the model
-// has an intercept as its last feature, the arms have not. `rows` is scratch memory.
-using DrawChance = double (*)(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
-                              std::vector<double>& rows);
+// What is not known of the arms on offer, for a user whose likeliest model is `model`: the variance
+// of what is expected of each, and what that of its features was before anything was learned.
+// Borrows.
+struct Uncertainty {
+  const linalg::GaussianPosterior& model;
+  std::span<const double> variances = {};
+  std::span<const double> prior_variances = {};  // without the intercept's,
+  double intercept_variance = 0;                 // which was this
+};
 
-// explore=thompson: always, as in the paper.
-double AlwaysDraw(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
-                  std::vector<double>& rows);
+// The variances of all arms, O(n d²) for n of them. `extended`: the model has an intercept as its
+// last feature, the arms have not. The other arguments are the memory that it works in.
+Uncertainty FindUncertainty(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+                            std::vector<double>& rows, std::vector<double>& variances,
+                            std::vector<double>& prior_variances);
+
+// How to explore.
+struct Exploration {
+  // The chance, from 0 to 1, with which the parameter is drawn (Thompson sampling) and not
+  // averaged.
+  double (*draw_chance)(const Uncertainty& uncertainty);
+  // Adds to each arm what trying it is worth; nullptr: nothing.
+  void (*add_worth)(const Uncertainty& uncertainty, std::span<double> scores);
+};
+
+// explore=thompson: always drawn, as in the paper, and nothing else.
+double AlwaysDraw(const Uncertainty& uncertainty);
 
 // explore=adaptive: as often as the arms on offer call for it.
 //
@@ -27,10 +46,15 @@ double AlwaysDraw(const linalg::GaussianPosterior& model, ArmsView arms, bool ex
 // 1 to 2 in the first case and grows like n in the second; between 4 and 12 exploration is faded
 // in. (Bastani, Bayati & Khosravi 2021 switch on the growth of the smallest eigenvalue instead,
 // which does not ask whether any arm on offer lies in that direction.)
-//
-// O(n d²) for n arms, at most kExploreArms of which are looked at.
-inline constexpr std::size_t kExploreArms = 16;
-double DrawWhereUncertain(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
-                          std::vector<double>& rows);
+double DrawWhereUncertain(const Uncertainty& uncertainty);
+
+// The rest of explore=adaptive: an arm of which less is known than of the surest one is worth
+// trying. With v the variance of an arm, q what that is of the prior variance of its features (at
+// most 1) and q₀ the least of them, n visits of the model so far and as many ahead,
+//   0.5 √v Ψ(v n / σ²) (1 - q₀/q),
+// Ψ the Gittins index (gittins_index.h). Where all arms are equally unknown, as they are at first
+// and wherever they are much alike, the best of them teaches as much as any: nothing is added.
+// Deterministic, so that it changes no propensity but those of the best arm.
+void AddWorthOfTrying(const Uncertainty& uncertainty, std::span<double> scores);
 
 }  // namespace codband

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "codband/linalg/test_support.h"
 
@@ -10,8 +11,16 @@ namespace codband {
 namespace {
 
 double Need(const linalg::GaussianPosterior& model, ArmsView arms, bool extended) {
-  std::vector<double> scratch;
-  return DrawWhereUncertain(model, arms, extended, scratch);
+  std::vector<double> scratch[3];
+  return DrawWhereUncertain(
+      FindUncertainty(model, arms, extended, scratch[0], scratch[1], scratch[2]));
+}
+
+std::vector<double> WorthOf(const linalg::GaussianPosterior& model, ArmsView arms) {
+  std::vector<double> scratch[3];
+  std::vector<double> scores(arms.count(), 0.0);
+  AddWorthOfTrying(FindUncertainty(model, arms, false, scratch[0], scratch[1], scratch[2]), scores);
+  return scores;
 }
 
 constexpr std::size_t kExplorationDim = 4;
@@ -83,7 +92,33 @@ TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
   EXPECT_EQ(Need(model, {std::vector<double>(2 * kExplorationDim), kExplorationDim}, false), 0);
 }
 
-TEST(ExplorationTest, OfManyArmsSomeFromTheWholeListAreLookedAt) {
+TEST(ExplorationTest, AnArmOfWhichLessIsKnownIsWorthTrying) {
+  linalg::GaussianPosterior model(kExplorationDim, 2, 0.25);
+  const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0.6, 0.8, 0, 0};
+  // At first all are equally unknown.
+  for (const double worth : WorthOf(model, {arms, kExplorationDim})) EXPECT_EQ(worth, 0);
+  for (int i = 0; i < 50; ++i) model.Add(std::span(arms).first(kExplorationDim), 1);
+  const std::vector<double> worth = WorthOf(model, {arms, kExplorationDim});
+  EXPECT_EQ(worth[0], 0);  // the surest
+  EXPECT_GT(worth[1], worth[3]);
+  EXPECT_GT(worth[3], 0);
+  // 0.5 √v Ψ(v n/σ²) (1 - q₀/q): v = 1/2, n/σ² = 200 and q = 1; of the known arm q₀ = 2/202.
+  EXPECT_NEAR(worth[1],
+              0.5 * std::sqrt(0.5) *
+                  std::sqrt(2 * std::log(100) - std::log(std::log(100)) - std::log(16 * M_PI)) *
+                  (1 - 2.0 / 202),
+              1e-9);
+  EXPECT_GT(worth[2], worth[1]);  // it moves rewards further
+  // Where it is known as well as the others nothing is added.
+  for (std::size_t f = 0; f < kExplorationDim; ++f) {
+    std::vector<double> unit(kExplorationDim, 0.0);
+    unit[f] = 1;
+    for (int i = f == 0 ? 50 : 0; i < 100; ++i) model.Add(unit, 1);
+  }
+  for (const double rest : WorthOf(model, {arms, kExplorationDim})) EXPECT_NEAR(rest, 0, 1e-9);
+}
+
+TEST(ExplorationTest, OfManyArmsAllAreLookedAt) {
   linalg::GaussianPosterior model(kExplorationDim, 1, 0.01);
   const std::vector<double> known = {1, 0, 0, 0};
   for (int i = 0; i < 500; ++i) model.Add(known, 1);

@@ -19,16 +19,20 @@ struct Outlook {
   std::size_t own = 0;                     // index of the user's model
   std::span<const double> departure = {};  // the user's random effect; empty: none
   double draw_chance = 1;                  // with which θ is drawn and not averaged
-  // Of each arm, the item's own part of the expected reward and its variance, and what arms are
-  // compared by beside their features; empty where no items are known.
+  // Of each arm, the variance of what is expected of its features; empty: not looked at.
+  std::span<const double> variances = {};
+  // Of each arm, the item's own part of the expected reward and its variance; empty where no items
+  // are known.
   std::span<const double> item_means = {};
   std::span<const double> item_variances = {};
-  std::span<const double> item_scores = {};
+  // Of each arm, what it is compared by beside its features: the item's part and what trying it is
+  // worth; empty: nothing.
+  std::span<const double> added = {};
 
   bool has_items() const { return !item_means.empty(); }
   double ItemMean(std::size_t arm) const { return has_items() ? item_means[arm] : 0; }
   double ItemVariance(std::size_t arm) const { return has_items() ? item_variances[arm] : 0; }
-  double ItemScore(std::size_t arm) const { return has_items() ? item_scores[arm] : 0; }
+  double Added(std::size_t arm) const { return added.empty() ? 0 : added[arm]; }
 
   // The model at an index of the chances.
   const linalg::GaussianPosterior& Posterior(std::size_t k) const {

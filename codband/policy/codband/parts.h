@@ -26,7 +26,7 @@ struct Part {
   std::string_view parameter;
   std::string_view word;
   std::string_view help;
-  std::variant<LikelihoodFactory, DetectorFactory, ModelPriorFactory, DrawChance, bool> make;
+  std::variant<LikelihoodFactory, DetectorFactory, ModelPriorFactory, Exploration, bool> make;
 };
 
 // The parts that a parameter selects from, the default first. The table is in parts.cc, and is the

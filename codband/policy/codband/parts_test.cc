@@ -50,7 +50,7 @@ TEST(PartsTest, PartsOfAParameterAreMadeAlike) {
     EXPECT_TRUE(std::holds_alternative<ModelPriorFactory>(part.make)) << part.word;
   }
   for (const Part& part : PartsOf("explore")) {
-    EXPECT_TRUE(std::holds_alternative<DrawChance>(part.make)) << part.word;
+    EXPECT_TRUE(std::holds_alternative<Exploration>(part.make)) << part.word;
   }
   for (const char* parameter : {"hyper", "departure"}) {
     for (const Part& part : PartsOf(parameter)) {
