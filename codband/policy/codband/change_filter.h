@@ -19,11 +19,12 @@ struct ItemOffset {
   double taken = 0;
   const ItemEffects* effects = nullptr;  // nullptr: the same on all models
   ItemId item = kNoItem;
+  double own = 0;  // the user's own part of it, the same on all models
 
   double On(ModelId model) const {
     if (effects == nullptr) return taken;
     const ItemEffects::Share share{model, 1};
-    return effects->Of(item, {&share, 1}).mean;
+    return effects->Of(item, {&share, 1}).mean + own;
   }
 };
 

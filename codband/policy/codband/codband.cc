@@ -80,8 +80,10 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     return as_before;
   }
   const bool has_item = item_effects_ && decision.item != kNoItem;
-  const ItemOffset item{
-      .taken = part.effect.mean, .effects = has_item ? &items_ : nullptr, .item = decision.item};
+  const ItemOffset item{.taken = part.effect.mean,
+                        .effects = has_item ? &items_ : nullptr,
+                        .item = decision.item,
+                        .own = part.effect.own};
   const LearnStep step{decision.user, user, x, reward, item, beyond, key, memo};
   if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
