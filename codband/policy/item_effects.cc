@@ -229,7 +229,7 @@ bool ItemEffects::ForgetItem(ItemId id) {
   own_products_ -= items_[found->second].own_products;
   own_squares_ -= items_[found->second].own_squares;
   Erase(found->second);
-  if (!items_.empty()) Learn();
+  next_ = 0;  // with the next showing: many may be forgotten at once
   return true;
 }
 
