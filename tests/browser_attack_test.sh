@@ -105,11 +105,11 @@ refused=$(curl -s "$url/metrics" | sed -n 's/^codband_http_requests_total{.*stat
 
 [ -z "$(find "$work" -name 'stolen*')" ] || fail "a backup was made: $(find "$work" -name 'stolen*')"
 case "$results" in *basic* | *cors[0-9]*) fail "the attacker could read a reply" ;; esac
-curl -s "$url/metrics" | grep -q '^codband_rewards_total{outcome="accepted"} 1$' ||
+curl -s "$url/metrics" | grep >/dev/null '^codband_rewards_total{outcome="accepted"} 1$' ||
   fail "a reward was accepted: $(curl -s "$url/metrics" | grep codband_rewards_total)"
-curl -s "$url/v1/users/ada" | grep -q '"observations":1,' || fail "the user was changed"
-curl "${json[@]}" "$url/v1/events/victim/reward" -d '{"value": 1}' | grep -q accepted ||
+curl -s "$url/v1/users/ada" | grep >/dev/null '"observations":1,' || fail "the user was changed"
+curl "${json[@]}" "$url/v1/events/victim/reward" -d '{"value": 1}' | grep >/dev/null accepted ||
   fail "the victim's event was changed"
-# Less than the five seconds after which it loads itself again.
-browse "$url/" 2000 | grep -q codband || fail "the server's own page does not work"
+# That its script works is shown by dashboard_test.sh; a page that listens without end has no dump.
+curl -s "$url/" | grep >/dev/null codband || fail "the server's own page does not work"
 echo "refused $refused requests; nothing was changed"

@@ -90,7 +90,7 @@ TEST_F(DashboardTest, NewsComeAgainAndAgainAndEndWithTheServer) {
 
 TEST_F(DashboardTest, ItemsAreFoundByTheBeginOfTheirIds) {
   Start();
-  for (const char* id : {"a", "ab", "abc", "b"}) {
+  for (const char* id : {"a", "ab", "abc", "b", "hit"}) {
     ASSERT_EQ(Request("PUT", std::string("/v1/items/") + id, R"({"features":[1,2,3,4]})").status,
               204);
   }
@@ -104,7 +104,11 @@ TEST_F(DashboardTest, ItemsAreFoundByTheBeginOfTheirIds) {
   EXPECT_EQ(found("prefix=ab&limit=1"), "ab ab");
   EXPECT_EQ(found("prefix=ab&limit=1&after=ab"), "abc abc");
   EXPECT_EQ(found("prefix=x"), "end");
-  EXPECT_TRUE(Request("GET", "/v1/items?learned=true").Json()["items"][0].contains("learned"));
+  for (const bool learned : {true, false}) {
+    const std::string query = learned ? "prefix=hit&learned=true" : "prefix=hit";
+    const auto page = Request("GET", "/v1/items?" + query).Json();
+    EXPECT_EQ(page["items"][0].contains("learned"), learned);
+  }
 }
 
 TEST_F(DashboardTest, WithoutKeysNobodyLogsIn) {
@@ -243,7 +247,8 @@ TEST(SettingsJsonTest, SaysWhereASettingComesFrom) {
   const std::string text = SettingsJson(config.value());
   EXPECT_EQ(text.find("a-secret"), std::string::npos);
   std::map<std::string, nlohmann::json> settings;
-  for (const auto& each : nlohmann::json::parse(text)["settings"]) {
+  const auto parsed = nlohmann::json::parse(text);
+  for (const auto& each : parsed["settings"]) {
     settings[each["name"].get<std::string>()] = each;
   }
   EXPECT_EQ(settings.at("rewards.wait_seconds")["value"], 30);
