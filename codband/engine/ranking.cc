@@ -22,13 +22,15 @@ constexpr std::size_t kKeptArms = 1024;
 constexpr std::uint64_t kEventIdPurpose = 0x6576656e74;
 
 // Refuses the same action twice: it would have two chances of being chosen. A hash table with open
-// addressing, at most a quarter full.
-Status CheckNoneTwice(const std::vector<Candidate>& candidates, std::vector<std::uint32_t>& slots) {
+// addressing, at most a quarter full. `key` is a secret, so that nobody can fill it with
+// collisions.
+Status CheckNoneTwice(const std::vector<Candidate>& candidates, const SipKey& key,
+                      std::vector<std::uint32_t>& slots) {
   const std::size_t size = std::bit_ceil(4 * candidates.size());
   slots.assign(size, 0);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& id = candidates[i].id;
-    std::size_t slot = HashEvent(id) & (size - 1);
+    std::size_t slot = SipHash(key, id) & (size - 1);
     for (; slots[slot] != 0; slot = (slot + 1) & (size - 1)) {
       if (candidates[slots[slot] - 1].id == id) {
         return Status::InvalidArgument(
@@ -77,7 +79,13 @@ std::string LocalEngine::NewEventId() {
 }
 
 UserId LocalEngine::UserOf(const RankRequest& request) const {
-  return request.user.empty() ? kNobody : HashUser(request.user);
+  return request.user.empty() ? kNobody : options_.names.User(request.user);
+}
+
+Status LocalEngine::CheckName(const std::string& user, const Learned& learned) const {
+  std::optional<Person> scratch;
+  const Person* const person = learned.people.Peek(options_.names.User(user), scratch);
+  return person == nullptr || person->name == user ? Status() : MistakenName(user);
 }
 
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
@@ -92,7 +100,8 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
   if (offer.whole_catalogue) {
     OfferCatalogue(excluded, catalogue, offer);
   } else {
-    CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates, workspace.slots));
+    CODBAND_RETURN_IF_ERROR(CheckNoneTwice(
+        request.candidates, {.low = *options_.event_id_seed, .high = 1}, workspace.slots));
     const bool plain = dim_ == 0 && std::ranges::any_of(request.candidates, [](const auto& each) {
                          return !each.features.empty();
                        });
@@ -196,7 +205,7 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
       }
     }
     offer.ids.push_back(candidate.id);
-    offer.items.push_back(HashItem(candidate.id));
+    offer.items.push_back(options_.names.Item(candidate.id));
   }
   if (dim_ != 0) offer.arms = {.features = offer.gathered, .dim = dim_, .items = offer.items};
   return {};
@@ -263,15 +272,22 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
   RankWorkspace& workspace = *lease;
   PendingDecision pending;
   std::unique_ptr<NewColumns> columns;
+  std::vector<std::uint32_t> context_columns;
   try {
     const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
       lease.set_kept_arms(std::max(catalogue.size(), kKeptArms));
       return learner_->Read([&](const Learned& learned) -> Status {
+        // With a secret nobody can make up such a name, and the look at the record is spared.
+        if (!options_.names.keyed() && !request.user.empty()) {
+          CODBAND_RETURN_IF_ERROR(CheckName(request.user, learned));
+        }
         CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, learned, workspace));
         CODBAND_RETURN_IF_ERROR(RankOffer(request, repeats, learned, workspace));
         if (repeats != nullptr) return {};
         pending = MakePending(request, catalogue, workspace.offer, workspace.ranking);
-        if (dim_ == 0) columns = workspace.offer.by_name.Wanted(pending.decision.arm);
+        if (dim_ != 0) return {};
+        columns = workspace.offer.by_name.Wanted(pending.decision.arm);
+        context_columns = workspace.offer.by_name.ContextColumns();
         return {};
       });
     });
@@ -303,6 +319,7 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
                                             .action = std::move(pending.action),
                                             .pending = std::move(bytes),
                                             .columns = std::move(columns),
+                                            .context_columns = std::move(context_columns),
                                             .done = std::move(done)});
 }
 

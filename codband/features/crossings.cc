@@ -13,11 +13,6 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// "genre" of "genre=jazz", "embedding" of "embedding[3]".
-std::string_view BaseOf(std::string_view name) {
-  return name.substr(0, std::min(name.size(), name.find_first_of("=[")));
-}
-
 bool Matches(std::string_view pattern, std::string_view name) {
   return pattern == "*" || (!name.empty() && pattern == BaseOf(name));
 }
