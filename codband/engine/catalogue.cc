@@ -157,7 +157,7 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
       --left;
       const std::size_t i = fresh[left];
       std::copy_n(items[i]->features.begin(), dim_, row(to));
-      numbers_[to] = HashItem(items[i]->id);
+      numbers_[to] = names_.Item(items[i]->id);
       items_[to] = items[i];
       if (dim_ == 0) cells_[to] = cells[i];
     }

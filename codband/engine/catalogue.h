@@ -12,6 +12,7 @@
 #include "codband/base/status.h"
 #include "codband/base/string_hash.h"
 #include "codband/engine/item.h"
+#include "codband/engine/name_hash.h"
 #include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
 
@@ -34,7 +35,7 @@ Status CheckNamed(std::string_view field, std::span<const features::NamedFeature
 // concurrently.
 class Catalogue {
  public:
-  explicit Catalogue(std::size_t dim) : dim_(dim) {}
+  explicit Catalogue(std::size_t dim, const NameHash& names = {}) : dim_(dim), names_(names) {}
 
   std::size_t size() const { return items_.size(); }
   const Item& item(std::size_t index) const { return *items_[index]; }
@@ -45,7 +46,7 @@ class Catalogue {
   }
   // All features, in the order of the items. Precondition: dim > 0.
   ArmsView arms() const { return {.features = features_, .dim = dim_, .items = numbers_}; }
-  // HashItem of the ids, in the same order.
+  // The numbers of the items for policies, in the same order.
   std::span<const ItemId> numbers() const { return numbers_; }
   // The features of an item where dim is 0.
   const features::Cells& cells(std::size_t index) const { return cells_[index]; }
@@ -64,8 +65,9 @@ class Catalogue {
 
  private:
   std::size_t dim_;
-  std::unordered_map<std::string_view, const Item*, StringHash>
-      by_id_;  // the keys are the items' own ids
+  NameHash names_;
+  // The keys are the items' own ids.
+  std::unordered_map<std::string_view, const Item*, StringHash> by_id_;
   std::vector<std::shared_ptr<const Item>> items_;
   std::vector<double> features_;
   std::vector<features::Cells> cells_;  // if dim is 0

@@ -27,6 +27,27 @@ void ColumnBook::Append(std::uint64_t first, std::span<const ColumnSpace::Additi
   uses_.resize(space_.size());
 }
 
+void ColumnBook::Forget(std::span<const std::uint32_t> columns) {
+  const auto dropped = [&](std::uint32_t column) {
+    return std::ranges::find(columns, column) != columns.end();
+  };
+  for (std::uint32_t i = 0; i < space_.size(); ++i) {
+    const ColumnSpace::Column& column = space_.column(i);
+    const bool crossing = column.kind == ColumnSpace::Kind::kCrossing;
+    if (dropped(crossing ? column.other : i)) {
+      uses_[i] = {};
+    } else if (column.side != features::Side::kItem && uses_[i].count > 0) {
+      uses_[i].min = 1;  // none: above the maximum
+      uses_[i].max = -1;
+    }
+  }
+  for (const std::uint32_t column : columns) {
+    if (column < space_.size() && space_.column(column).kind == ColumnSpace::Kind::kName) {
+      space_.ForgetName(column);
+    }
+  }
+}
+
 void ColumnBook::Count(std::span<const double> features) {
   ++decisions_;
   const std::size_t size = std::min(features.size(), uses_.size());
@@ -34,8 +55,9 @@ void ColumnBook::Count(std::span<const double> features) {
     const double value = features[i];
     if (value == 0) continue;
     ColumnUse& use = uses_[i];
-    use.min = use.count == 0 ? value : std::min(use.min, value);
-    use.max = use.count == 0 ? value : std::max(use.max, value);
+    const bool ranges = use.has_range();
+    use.min = ranges ? std::min(use.min, value) : value;
+    use.max = ranges ? std::max(use.max, value) : value;
     use.sum += value;
     use.squares += value * value;
     ++use.count;

@@ -16,6 +16,9 @@ struct ColumnUse {
   double max = 0;
   double sum = 0;
   double squares = 0;
+
+  // None until it is seen again after a user was forgotten: the extremes may have been theirs.
+  bool has_range() const { return count > 0 && min <= max; }
 };
 
 // The columns of a directory that has one for every name, and what was seen in each. Part of what
@@ -30,6 +33,10 @@ class ColumnBook {
   // their log entry was lost, get names that nobody uses. Throws std::runtime_error if the entry
   // cannot be one of this log.
   void Append(std::uint64_t first, std::span<const features::ColumnSpace::Addition> additions);
+  // A user is forgotten, and the names of these columns, which were theirs alone, with them: a
+  // column that does not exist, as its log entry was lost, is left out. What was seen in those is
+  // dropped, and in all columns of contexts and users and their crossings the range.
+  void Forget(std::span<const std::uint32_t> columns);
   // Counts the features of a decision whose reward is learned.
   void Count(std::span<const double> features);
 

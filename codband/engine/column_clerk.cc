@@ -1,11 +1,22 @@
 #include "codband/engine/column_clerk.h"
 
+#include <map>
+#include <optional>
+
 namespace codband::engine {
 
 using features::Cells;
 using features::ColumnSpace;
 using features::NamedFeature;
 using features::Side;
+using features::Source;
+
+namespace {
+
+// So many names of one request are counted: it cannot displace what others have counted.
+constexpr std::size_t kMostCounted = 64;
+
+}  // namespace
 
 std::vector<NamedFeature> AllNamed(std::span<const double> numbers,
                                    std::span<const NamedFeature> named) {
@@ -18,14 +29,79 @@ std::vector<NamedFeature> AllNamed(std::span<const double> numbers,
   return all;
 }
 
-ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted) {
-  Additions added;
+Status ColumnClerk::Load(const store::Store& store) {
+  CODBAND_RETURN_IF_ERROR(sightings_.Load(store));
+  // A repair may have left records of columns that are gone.
+  return owners_.Load(store, [&](std::uint32_t column) {
+    return column < space_.size() && space_.column(column).kind == ColumnSpace::Kind::kName &&
+           space_.column(column).side != Side::kItem;
+  });
+}
+
+void ColumnClerk::Begin() {
+  mark_ = space_.mark();
+  renamed_.clear();
+  sightings_.Begin();
+  owners_.Begin();
+}
+
+void ColumnClerk::Undo() {
+  space_.ReturnTo(mark_);
+  for (auto& [column, name] : renamed_) {
+    if (column < space_.size()) space_.Rename(column, std::move(name));
+  }
+  renamed_.clear();
+  sightings_.Undo();
+  owners_.Undo();
+}
+
+std::vector<std::uint32_t> ColumnClerk::Forget(UserId user, store::StoreBatch& batch) {
+  std::vector<std::uint32_t> columns = owners_.Forget(user, batch);
+  for (const std::uint32_t column : columns) {
+    renamed_.emplace_back(column, space_.column(column).name);
+    space_.ForgetName(column);
+  }
+  return columns;
+}
+
+ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted, UserId user,
+                                          store::StoreBatch& batch) {
+  // What is admitted together: an array, or a name alone.
+  struct Whole {
+    std::size_t size = 0;
+    std::optional<bool> admitted = {};
+  };
+  const auto key_of = [](const NewColumns::Name& each) {
+    const bool place = features::IsPlaceName(each.name);
+    return std::pair(each.side, place ? each.name.substr(0, each.name.rfind('[') + 1) : each.name);
+  };
+  std::map<std::pair<Side, std::string>, Whole> wholes;
   for (const NewColumns::Name& each : wanted.names) {
-    space_.Admit(each.side, each.name, limits_, added);
+    if (!space_.Find(each.side, each.name)) ++wholes[key_of(each)].size;
+  }
+  Additions added;
+  std::size_t counted = 0;
+  for (const NewColumns::Name& each : wanted.names) {
+    const auto found = wholes.find(key_of(each));
+    if (found == wholes.end()) continue;
+    Whole& whole = found->second;
+    if (!whole.admitted) {
+      whole.admitted = !space_.HasRoom(limits_, Source::kRequest) ||  // it shares
+                       space_.requested() + whole.size <= limits_.at_once ||
+                       (counted++ < kMostCounted &&
+                        sightings_.Count(each.side, found->first.second, user, batch));
+    }
+    if (!*whole.admitted || space_.Find(each.side, each.name)) continue;
+    space_.Admit(each.side, each.name, limits_, added, Source::kRequest);
+    const auto column = space_.Find(each.side, each.name);
+    if (column && each.side != Side::kItem) owners_.Add(*column, user, batch);
+  }
+  for (const NewColumns::Name& each : wanted.sharing) {
+    space_.List(each.side, each.name, added);
   }
   for (const features::WantedCrossing& pair : wanted.crossings) {
-    const auto item = space_.PlaceOf(Side::kItem, pair.item, limits_);
-    const auto other = space_.PlaceOf(pair.side, pair.other, limits_);
+    const auto item = space_.PlaceOf(Side::kItem, pair.item, limits_, Source::kRequest);
+    const auto other = space_.PlaceOf(pair.side, pair.other, limits_, Source::kRequest);
     if (item && other) space_.AdmitCrossing(item->column, other->column, limits_, added);
   }
   return added;
@@ -47,7 +123,8 @@ ColumnClerk::Additions ColumnClerk::Admit(std::span<const std::shared_ptr<const 
 
 std::vector<double> ColumnClerk::FeaturesOf(const NewColumns& wanted) {
   Cells item = wanted.item;
-  features::Resolve(space_, limits_, Side::kItem, wanted.item_features, item);
+  features::Resolve(space_, limits_, Side::kItem, wanted.item_features, item, nullptr,
+                    Source::kRequest);
   features::Compact(item);
   Cells context = wanted.context;
   features::Resolve(space_, limits_, Side::kContext, wanted.context_features, context);

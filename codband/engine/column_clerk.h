@@ -6,9 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "codband/base/status.h"
+#include "codband/engine/column_owners.h"
 #include "codband/engine/item.h"
+#include "codband/engine/sightings.h"
 #include "codband/features/column_space.h"
 #include "codband/features/crossings.h"
+#include "codband/policy/policy.h"
+#include "codband/store/store.h"
 
 namespace codband::engine {
 
@@ -19,7 +24,8 @@ struct NewColumns {
     features::Side side = features::Side::kItem;
     std::string name;
   };
-  std::vector<Name> names = {};  // in the order of the request
+  std::vector<Name> names = {};    // in the order of the request
+  std::vector<Name> sharing = {};  // that share columns and are not on the list of those
   // Ordered by importance: features shared by most actions first.
   std::vector<features::WantedCrossing> crossings = {};
   // Of the chosen action and the context: cells that had a column, and features that had none.
@@ -37,23 +43,37 @@ std::vector<features::NamedFeature> AllNamed(std::span<const double> numbers,
 // Gives out columns, in the order of the committer's commands. What it gives out counts once it is
 // durable: Begin() starts a group, Undo() takes back what the group was given. Not thread-safe:
 // used only on the committer's thread.
+//
+// Names of the catalogue get a column as long as there is one. Names of requests do so up to
+// ColumnLimits::at_once; later ones once they were seen in decisions for several users
+// (engine/sightings.h), and count as 0 until then. An array gets all of its columns or none.
 class ColumnClerk {
  public:
   using Additions = std::vector<features::ColumnSpace::Addition>;
 
   ColumnClerk(features::ColumnSpace space, const features::ColumnLimits& limits,
-              features::CrossingRules rules)
-      : space_(std::move(space)), limits_(limits), rules_(std::move(rules)) {}
+              features::CrossingRules rules, const SipKey& secret = {})
+      : space_(std::move(space)), limits_(limits), rules_(std::move(rules)), sightings_(secret) {}
 
   std::size_t size() const { return space_.size(); }
 
-  void Begin() { mark_ = space_.mark(); }
-  void Undo() { space_.ReturnTo(mark_); }
+  // Reads what the last process has counted.
+  Status Load(const store::Store& store);
 
-  // What is added for a request, or for items, whose cells are then appended to `cells`.
-  Additions Admit(const NewColumns& wanted);
+  void Begin();
+  void Undo();
+
+  // What is added for a request of the user, or for items, whose cells are then appended to
+  // `cells`. What is counted goes to the batch.
+  Additions Admit(const NewColumns& wanted, UserId user, store::StoreBatch& batch);
   Additions Admit(std::span<const std::shared_ptr<const Item>> items,
                   std::vector<features::Cells>& cells);
+  // A decision for the user has these columns.
+  void Note(std::span<const std::uint32_t> columns, UserId user, store::StoreBatch& batch) {
+    owners_.Note(columns, user, batch);
+  }
+  // Renames the columns that were the user's alone. Returns which.
+  std::vector<std::uint32_t> Forget(UserId user, store::StoreBatch& batch);
   // The features of the chosen action, once all of them have a column.
   std::vector<double> FeaturesOf(const NewColumns& wanted);
 
@@ -61,6 +81,9 @@ class ColumnClerk {
   features::ColumnSpace space_;
   const features::ColumnLimits limits_;
   const features::CrossingRules rules_;
+  Sightings sightings_;
+  ColumnOwners owners_;
+  std::vector<std::pair<std::uint32_t, std::string>> renamed_;  // by the group: their old names
   features::ColumnSpace::Mark mark_;
   features::CrossedContext crossed_;
 };

@@ -87,9 +87,48 @@ TEST(ColumnClerkTest, FeaturesAreCompletedWithCrossings) {
                    .crossings = {{.item = "genre=jazz", .other = "device=phone"}},
                    .item_features = {{"genre=jazz", 2}},
                    .context_features = {{"device=phone", 3}}};
-  EXPECT_EQ(clerk.Admit(first).size(), 3U);
+  store::StoreBatch batch;
+  EXPECT_EQ(clerk.Admit(first, 1, batch).size(), 3U);
   EXPECT_EQ(clerk.FeaturesOf(first), (std::vector<double>{2, 3, 6}));
-  EXPECT_TRUE(clerk.Admit(first).empty());
+  store::StoreBatch again;
+  EXPECT_TRUE(clerk.Admit(first, 1, again).empty());
+  EXPECT_TRUE(again.empty());
+}
+
+NewColumns Named(std::initializer_list<std::string> names) {
+  NewColumns wanted;
+  for (const std::string& name : names) wanted.names.push_back({Side::kContext, name});
+  return wanted;
+}
+
+// Beyond the first ones a name of a request waits until several users have sent it.
+TEST(ColumnClerkTest, LaterNamesOfRequestsWaitUntilSeveralUsersHadThem) {
+  const features::ColumnLimits limits{.columns = 20, .at_once = 2};
+  ColumnClerk clerk({}, limits, {});
+  store::StoreBatch batch;
+  clerk.Begin();
+  EXPECT_EQ(clerk.Admit(Named({"a=1", "b=1", "c=1"}), 1, batch).size(), 2U);
+  EXPECT_TRUE(clerk.Admit(Named({"c=1"}), 1, batch).empty());  // the same user
+  EXPECT_TRUE(clerk.Admit(Named({"c=1"}), 2, batch).empty());
+  clerk.Begin();
+  EXPECT_EQ(clerk.Admit(Named({"c=1"}), 3, batch).size(), 1U);
+  clerk.Undo();  // it was not written: the next one brings it
+  clerk.Begin();
+  EXPECT_EQ(clerk.Admit(Named({"c=1"}), 4, batch).size(), 1U);
+  // Of one user alone it takes longer.
+  std::size_t decisions = 1;
+  while (clerk.Admit(Named({"d=1"}), 1, batch).empty()) ++decisions;
+  EXPECT_EQ(decisions, Sightings::kDecisions);
+}
+
+TEST(ColumnClerkTest, AnArrayGetsAllItsColumnsOrNone) {
+  const features::ColumnLimits limits{.columns = 20, .at_once = 2};
+  ColumnClerk clerk({}, limits, {});
+  store::StoreBatch batch;
+  const NewColumns array = Named({"e[0]", "e[1]", "e[2]"});
+  EXPECT_TRUE(clerk.Admit(array, 1, batch).empty());
+  EXPECT_TRUE(clerk.Admit(array, 2, batch).empty());
+  EXPECT_EQ(clerk.Admit(array, 3, batch).size(), 3U);
 }
 
 }  // namespace

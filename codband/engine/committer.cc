@@ -277,9 +277,11 @@ void Committer::Process(RankCommand& command, CommitGroup& group) {
 }
 
 void Committer::AddColumns(RankCommand& command, CommitGroup& group) {
-  if (command.columns == nullptr || clerk_ == nullptr) return;
+  if (clerk_ == nullptr) return;
+  clerk_->Note(command.context_columns, command.user, group.batch);
+  if (command.columns == nullptr) return;
   const std::size_t first = clerk_->size();
-  ColumnClerk::Additions additions = clerk_->Admit(*command.columns);
+  ColumnClerk::Additions additions = clerk_->Admit(*command.columns, command.user, group.batch);
   auto pending = PendingDecision::Decode(command.pending);
   CODBAND_CHECK(pending.ok());  // encoded a moment ago
   pending.value().decision.features = clerk_->FeaturesOf(*command.columns);
@@ -317,8 +319,9 @@ Engine::Done<Status> Committer::LogColumns(std::size_t first, ColumnClerk::Addit
       options_.log({.level = LogLevel::kWarning,
                     .cause = "columns",
                     .message = fmt::format(
-                        "features.max_columns ({}) is used up: from now on what is new shares {} "
-                        "columns by a hash, which blurs it; GET /v1/features tells what shares",
+                        "features.max_columns ({}) is used up, or what it leaves to requests and "
+                        "crossings: from now on what is new shares {} columns by a hash, which "
+                        "blurs it; GET /v1/features tells what shares",
                         options_.columns.columns, options_.columns.shared())});
     });
   }
@@ -452,7 +455,7 @@ void Committer::Process(DeleteItemCommand& command, CommitGroup& group) {
   group.batch.Delete(store::Table::kItems, command.id);
   // If it comes again it is another one.
   LogRecord forget{.kind = LogRecord::Kind::kForgetItem, .time_ms = group.wall_ms, .user = {}};
-  forget.decision.item = HashItem(command.id);
+  forget.decision.item = options_.names.Item(command.id);
   group.Log(std::move(forget), {});
   group.after.push_back(
       [this, id = command.id, done = std::move(command.done)](const Status& status) {
@@ -464,9 +467,10 @@ void Committer::Process(DeleteItemCommand& command, CommitGroup& group) {
 }
 
 void Committer::Process(ForgetCommand& command, CommitGroup& group) {
-  const auto cancelled = decisions_.Forget(HashUser(command.user), group);
+  const UserId user = options_.names.User(command.user);
+  const auto cancelled = decisions_.Forget(user, command.user, group);
   if (!cancelled.ok()) return Refuse(command.done, cancelled.status(), group);
-  group.batch.Put(store::Table::kMeta, Eraser::Key(HashUser(command.user)), "");
+  group.batch.Put(store::Table::kMeta, Eraser::Key(user), "");
   Engine::Done<Status> done = std::move(command.done);
   if (cancelled.value() > 0) {
     // Something of them is gone, even if nothing was learned from them.
@@ -474,11 +478,11 @@ void Committer::Process(ForgetCommand& command, CommitGroup& group) {
       done(status.code() == StatusCode::kNotFound ? Status() : status);
     };
   }
-  group.Log({.kind = LogRecord::Kind::kForget,
-             .time_ms = group.wall_ms,
-             .user = std::move(command.user),
-             .decision = {}},
-            std::move(done));
+  LogRecord forget{
+      .kind = LogRecord::Kind::kForget, .time_ms = group.wall_ms, .user = std::move(command.user)};
+  forget.decision.user = user;
+  if (clerk_ != nullptr) forget.forgotten_columns = clerk_->Forget(user, group.batch);
+  group.Log(std::move(forget), std::move(done));
 }
 
 void Committer::Process(EraseCommand& command, CommitGroup& group) {

@@ -54,6 +54,7 @@ class Committer {
     std::string pending;  // a PendingDecision, encoded
     // What it has that had no column when it was made; its features are then completed.
     std::unique_ptr<NewColumns> columns = {};
+    std::vector<std::uint32_t> context_columns = {};  // that its context and user have
     Engine::Done<Status> done;
   };
   struct RewardCommand {

@@ -18,12 +18,17 @@
 namespace codband::engine {
 namespace {
 
-// The number of features: that of the directory, or of a new one; 0: a column for every name.
-Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& options) {
+std::uint64_t Entropy() {
+  std::random_device entropy;
+  return std::uint64_t{entropy()} << 32 | entropy();
+}
+
+// The identity of the directory, or of a new one, which is written.
+Result<Identity> FindIdentity(store::Store& store, const EngineOptions& options) {
   std::string bytes;
   const Status found = store.Get(store::Table::kMeta, Identity::kKey, bytes);
   if (found.ok()) {
-    const auto identity = Identity::Decode(bytes);
+    auto identity = Identity::Decode(bytes);
     if (!identity.ok()) return identity.status();
     const std::size_t dim = identity.value().dim;
     if (options.dim != 0 && dim == 0) {
@@ -38,16 +43,18 @@ Result<std::size_t> FindDimension(store::Store& store, const EngineOptions& opti
           "learned about them means nothing for another number; keep {} or start a new directory",
           options.dim, dim, dim));
     }
-    return dim;
+    return identity;
   }
   if (found.code() != StatusCode::kNotFound) return found;
   if (options.read_only) return Status::NotFound("there is no codband data in this directory");
-  const Identity identity{
+  Identity identity{
       .dim = options.dim, .created_ms = options.now_ms(), .version = std::string(kVersion)};
+  identity.name_secret = options.name_secret;
+  if (!identity.name_secret) identity.name_secret = SipKey{.low = Entropy(), .high = Entropy()};
   store::StoreBatch batch;
-  batch.Put(store::Table::kMeta, std::string(Identity::kKey), identity.Encode());
+  identity.Put(batch);
   CODBAND_RETURN_IF_ERROR(store.Write(batch, true));
-  return std::size_t{identity.dim};
+  return identity;
 }
 
 Status CheckLimits(const EngineOptions& options) {
@@ -92,7 +99,8 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   if (dim_ == 0) {
     clerk = std::make_unique<ColumnClerk>(
         learner_->Read([](const Learned& learned) { return learned.columns.space(); }),
-        rules_.limits, rules_.crossings);
+        rules_.limits, rules_.crossings, options_.names.secret());
+    CODBAND_RETURN_IF_ERROR(clerk->Load(*store_));
   }
   auto committer = Committer::Open(
       *store_, catalogue_, options_, learner_->applied_sequence(),
@@ -245,7 +253,15 @@ Result<Item> LocalEngine::GetItem(const std::string& id) const {
 }
 
 void LocalEngine::Forget(std::string user, Done<Status> done) {
-  if (const Status status = CheckId("userId", user); !status.ok()) return done(status);
+  Status status = CheckId("userId", user);
+  try {
+    if (status.ok()) {
+      status = learner_->Read([&](const Learned& learned) { return CheckName(user, learned); });
+    }
+  } catch (const std::exception&) {
+    // A record that cannot be read is forgotten all the same.
+  }
+  if (!status.ok()) return done(status);
   committer_->Submit(Committer::ForgetCommand{.user = std::move(user), .done = std::move(done)});
 }
 
@@ -278,10 +294,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(
     options.steady_ms = BootMillis;
     options.boot_id = BootId();
   }
-  if (!options.event_id_seed) {
-    std::random_device entropy;
-    options.event_id_seed = std::uint64_t{entropy()} << 32 | entropy();
-  }
+  if (!options.event_id_seed) options.event_id_seed = Entropy();
   if (!(options.exploration_floor >= 0 && options.exploration_floor <= 1)) {
     return Status::InvalidArgument(fmt::format(
         "exploration_floor: is {}, expected a number from 0 to 1", options.exploration_floor));
@@ -295,9 +308,11 @@ Result<std::unique_ptr<Engine>> Engine::Open(
   const auto policy =
       MakePolicy(options.policy, {.dim = options.dim != 0 ? options.dim : kFirstDim});
   if (!policy.ok()) return policy.status();
-  const auto dim = FindDimension(*store, options);
-  if (!dim.ok()) return dim.status();
-  auto engine = std::make_unique<LocalEngine>(std::move(store), options, dim.value());
+  const auto identity = FindIdentity(*store, options);
+  if (!identity.ok()) return identity.status();
+  const std::optional<SipKey>& secret = identity.value().name_secret;
+  options.names = secret ? NameHash(*secret) : NameHash();
+  auto engine = std::make_unique<LocalEngine>(std::move(store), options, identity.value().dim);
   CODBAND_RETURN_IF_ERROR(engine->Start(std::move(on_finished)));
   return std::unique_ptr<Engine>(std::move(engine));
 }

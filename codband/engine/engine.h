@@ -11,6 +11,7 @@
 #include "codband/base/log.h"
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
+#include "codband/engine/name_hash.h"
 #include "codband/engine/stats_report.h"
 #include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
@@ -60,7 +61,11 @@ struct EngineOptions {
   // Of the event ids that the engine makes up. Two engines with the same seed make the same ids at
   // the same time; drawn from the system's entropy if not given.
   std::optional<std::uint64_t> event_id_seed = {};
-  LogSink log = {};  // told what an operator should know; may be empty
+  // The secret of a new directory, by which names become ids; drawn from the system's entropy if
+  // not given.
+  std::optional<SipKey> name_secret = {};
+  NameHash names = {};  // as the directory has it: set by Open
+  LogSink log = {};     // told what an operator should know; may be empty
   // How policies are made; by the registry if not given.
   std::function<Result<std::unique_ptr<Policy>>(std::string_view spec, std::size_t dim)>
       make_policy = {};

@@ -104,11 +104,12 @@ Result<UserReport> LocalEngine::GetUser(const std::string& user) {
   try {
     return learner_->Read([&](const Learned& learned) -> Result<UserReport> {
       std::optional<Person> scratch;
-      const UserId id = HashUser(user);
+      const UserId id = options_.names.User(user);
       const Person* person = learned.people.Peek(id, scratch);
       if (person == nullptr) {
         return Status::NotFound(fmt::format("userId: nothing is known of '{}'", user));
       }
+      if (person->name != user) return MistakenName(user);
       return Describe(id, *person, learned);
     });
   } catch (const std::exception& error) {
@@ -117,8 +118,9 @@ Result<UserReport> LocalEngine::GetUser(const std::string& user) {
 }
 
 std::optional<ItemDescription> LocalEngine::DescribeItem(const std::string& id) const {
-  return learner_->Read(
-      [&](const Learned& learned) { return learned.policy->DescribeItem(HashItem(id)); });
+  return learner_->Read([&](const Learned& learned) {
+    return learned.policy->DescribeItem(options_.names.Item(id));
+  });
 }
 
 Status LocalEngine::VisitUsers(const std::function<bool(const UserReport&)>& visit) {
@@ -275,8 +277,10 @@ FeatureReport LocalEngine::Features() {
       column.name = space.NameOf(i);
       column.kind = KindText(space.column(i));
       column.count = use.count;
-      column.min = use.min;
-      column.max = use.max;
+      if (use.has_range()) {
+        column.min = use.min;
+        column.max = use.max;
+      }
       const double rms =
           use.count == 0 ? 0 : std::sqrt(use.squares / static_cast<double>(use.count));
       for (const ModelDescription& model : models) {

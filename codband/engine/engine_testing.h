@@ -84,6 +84,7 @@ class EngineBox {
       : options_(std::move(options)) {
     if (options_.dim == 0) options_.dim = default_dim;
     options_.sync = false;
+    if (!options_.name_secret) options_.name_secret = SipKey{.low = 1, .high = 2};
     options_.now_ms = [this] { return now_ms_.load(); };
     options_.steady_ms = [this] { return steady_ms_.load(); };
     options_.boot_id = "first";

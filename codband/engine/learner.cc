@@ -23,6 +23,12 @@ void GrowTo(Policy& policy, std::size_t dim) {
 
 }  // namespace
 
+Status MistakenName(std::string_view user) {
+  return Status(
+      StatusCode::kConflict,
+      fmt::format("userId: '{}' has the same hash as another user's, expected another id", user));
+}
+
 bool Learner::StoreArchive::Read(UserId user, std::string& bytes) const {
   const Status status = store_.Get(table_, NumberKey(user), bytes);
   if (status.code() == StatusCode::kNotFound) return false;
@@ -36,7 +42,7 @@ Learner::Learner(store::Store& store, const EngineOptions& options, std::size_t 
       options_(options),
       dim_(dim),
       archives_(std::move(archives)),
-      quarantine_(store, options.read_only),
+      quarantine_(store, options.read_only, options.names),
       learned_(std::move(left), std::move(right)),
       last_checkpoint_seconds_(WallSeconds()) {}
 
@@ -125,7 +131,8 @@ std::size_t Learner::ApplyTogether(std::span<const Entry> entries) {
   if (!failure) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (entries[i].record.kind != LogRecord::Kind::kForget) continue;
-      erased_.push_back(HashUser(entries[i].record.user));
+      if (applied[i].mistaken) continue;
+      erased_.push_back(entries[i].record.user_id());
       if (applied[i].known) {
         Tell(LogLevel::kInfo, "forgotten",
              fmt::format("a user was forgotten, by log entry {}", entries[i].sequence));
@@ -166,13 +173,14 @@ void Learner::Acknowledge(std::span<const Entry> entries, std::span<const Applie
 }
 
 Status Learner::Outcome(const Entry& entry, const Applied& applied, const Quarantine& quarantine) {
+  if (applied.mistaken) return MistakenName(entry.record.user);
   if (applied.known || quarantine.HasUser(entry.record.user)) return {};
   return Status::NotFound(fmt::format("user: nothing is known of '{}'", entry.record.user));
 }
 
 Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence,
                                   LearnMemo* memo) const {
-  const UserId user = HashUser(record.user);
+  const UserId user = record.user_id();
   learned.sequence = sequence;
   learned.groups.Advance(record.time_ms, *learned.policy, learned.users);
   if (record.kind == LogRecord::Kind::kColumns) {
@@ -180,6 +188,12 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     TellGroups(learned.columns.space(), *learned.policy);
     GrowTo(*learned.policy, learned.columns.space().size());
     return {};
+  }
+  // As who gives out columns did, whatever follows.
+  if (record.kind == LogRecord::Kind::kForget) learned.columns.Forget(record.forgotten_columns);
+  if (!record.user.empty()) {
+    const Person* const person = learned.people.Find(user);
+    if (person != nullptr && person->name != record.user) return {.mistaken = true};
   }
   if (record.kind == LogRecord::Kind::kForget) {
     learned.policy->Forget(user);

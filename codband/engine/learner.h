@@ -46,6 +46,9 @@ class ArchiveError : public UnreadableRecord {
   StatusCode code_;
 };
 
+// What who sends a name is told whose id is that of another user; kConflict.
+Status MistakenName(std::string_view user);
+
 // Everything learned up to one place in the log.
 struct Learned {
   std::unique_ptr<Policy> policy;
@@ -162,6 +165,7 @@ class Learner {
   struct Applied {
     std::optional<Change> change = {};  // that was detected
     bool known = true;                  // false: an unknown user was to be forgotten
+    bool mistaken = false;              // another user has the id of this name: nothing has changed
   };
   // Both copies, made anew up to one place in the log.
   struct Built {

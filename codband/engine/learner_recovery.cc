@@ -253,8 +253,8 @@ bool Learner::BuildEntry(Built& built, std::uint64_t sequence, std::string_view 
     Applied applied = ApplyTo(*built.left, record.value(), sequence, memo);
     memo_.StartReplay();
     static_cast<void>(ApplyTo(*built.right, record.value(), sequence, memo));
-    if (record.value().kind == LogRecord::Kind::kForget) {
-      built.erased.push_back(HashUser(record.value().user));
+    if (record.value().kind == LogRecord::Kind::kForget && !applied.mistaken) {
+      built.erased.push_back(record.value().user_id());
     }
     ++built.entries;
     if (sequence <= applied_sequence_) return true;

@@ -28,9 +28,9 @@ class LocalEngine final : public Engine {
       : store_(std::move(store)),
         options_(options),
         dim_(dim),
-        rules_{.limits = options.columns,
+        rules_{.limits = features::ColumnLimits::Serving(options.columns.columns),
                .crossings = features::CrossingRules::Parse(options.crossings).value()},
-        catalogue_(Catalogue(dim), Catalogue(dim)) {}
+        catalogue_(Catalogue(dim, options.names), Catalogue(dim, options.names)) {}
   ~LocalEngine() override { static_cast<void>(Close()); }
 
   // Reads everything from the store and starts the threads.
@@ -94,6 +94,8 @@ class LocalEngine final : public Engine {
                       const Ranking& ranking, PendingDecision& pending) const;
   DecisionFacts FactsOf(const RankRequest& request, const Ranking& ranking) const;
   UserId UserOf(const RankRequest& request) const;
+  // kConflict if another user has the id of this name.
+  Status CheckName(const std::string& user, const Learned& learned) const;
   ModelReport Describe(ModelDescription model, double all_periods, std::size_t top) const;
   UserReport Describe(UserId id, const Person& person, const Learned& learned) const;
 

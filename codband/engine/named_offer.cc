@@ -17,8 +17,12 @@ using features::Cells;
 using features::ColumnSpace;
 using features::NamedFeature;
 using features::Side;
+using features::Source;
 
 namespace {
+
+// One request gets so many crossings at most; the next one gets the others.
+constexpr std::size_t kMostCrossings = 64;
 
 double SumOf(std::span<const Cell> cells) {
   double sum = 0;
@@ -61,15 +65,16 @@ void NamedOffer::Read(Side side, std::span<const NamedFeature> named, Cells& cel
                       std::vector<NamedFeature>& unknown) {
   const bool list = space_->shares() && space_->sharers().size() < ColumnSpace::kMostSharers;
   for (const NamedFeature& feature : named) {
-    const auto place = space_->PlaceOf(side, feature.name, rules_->limits);
+    const auto place = space_->PlaceOf(side, feature.name, rules_->limits, Source::kRequest);
     if (!place) {
       unknown.push_back(feature);
       continue;
     }
     cells.push_back({.column = place->column, .value = place->sign * feature.value});
-    if (list && space_->column(place->column).kind == ColumnSpace::Kind::kShared &&
-        !space_->FindSharer(side, feature.name)) {
-      to_list_.push_back({.side = side, .name = feature.name});
+    if (!list || space_->column(place->column).kind != ColumnSpace::Kind::kShared) continue;
+    std::string listed = features::Listed(feature.name);
+    if (!space_->FindSharer(side, listed)) {
+      to_list_.push_back({.side = side, .name = std::move(listed)});
     }
   }
 }
@@ -130,9 +135,10 @@ Status NamedOffer::Fill(std::size_t dim, std::vector<double>& out) const {
 }
 
 bool NamedOffer::MissesCrossings() const {
-  const bool context_is_new = !context_unknown_.empty() || !user_unknown_.empty();
+  const bool takes = TakesAtOnce();
+  const bool context_is_new = takes && (!context_unknown_.empty() || !user_unknown_.empty());
   if (rules_->crossings.none() || (context_.empty() && !context_is_new)) return false;
-  if (context_is_new || !unknown_.empty()) return true;
+  if (context_is_new || (takes && !unknown_.empty())) return true;
   return crossed_.misses_any() && std::ranges::any_of(rows_, [&](const Row& row) {
            return std::ranges::any_of(
                CellsOf(row), [&](const Cell& cell) { return crossed_.Misses(cell.column); });
@@ -152,12 +158,14 @@ void NamedOffer::WantCrossings(NewColumns& wanted) const {
     Worth& worth = by_name.try_emplace(name, Worth{name, false, 0, by_name.size()}).first->second;
     ++worth.arms;
   };
+  const bool takes = TakesAtOnce();
   for (const Row& row : rows_) {
     for (const Cell& cell : CellsOf(row)) {
       if (cell.column >= space_->size()) continue;  // newer than what is read here
       const ColumnSpace::Column& column = space_->column(cell.column);
       if (column.kind == ColumnSpace::Kind::kName) count(column.name);
     }
+    if (!takes) continue;
     for (std::size_t i = row.unknown_begin; i < row.unknown_end; ++i) count(unknown_[i].name);
   }
   std::vector<Worth> items;
@@ -174,11 +182,16 @@ void NamedOffer::WantCrossings(NewColumns& wanted) const {
     const ColumnSpace::Column& column = space_->column(cell.column);
     if (column.kind == ColumnSpace::Kind::kName) others.emplace_back(column.side, column.name);
   }
-  for (const NamedFeature& each : context_unknown_) others.emplace_back(Side::kContext, each.name);
-  for (const NamedFeature& each : user_unknown_) others.emplace_back(Side::kUser, each.name);
+  if (takes) {
+    for (const NamedFeature& each : context_unknown_) {
+      others.emplace_back(Side::kContext, each.name);
+    }
+    for (const NamedFeature& each : user_unknown_) others.emplace_back(Side::kUser, each.name);
+  }
   // One more than there is room for: it makes the others share.
   const std::size_t limit = rules_->limits.crossings();
-  const std::size_t most = limit - std::min(limit, space_->own()) + 1;
+  const std::size_t most =
+      std::min(kMostCrossings, limit - std::min(limit, space_->Taken(rules_->limits)) + 1);
   for (const Worth& item : items) {
     for (const auto& [side, other] : others) {
       if (wanted.crossings.size() >= most) return;
@@ -190,6 +203,16 @@ void NamedOffer::WantCrossings(NewColumns& wanted) const {
           {.item = std::string(item.name), .side = side, .other = std::string(other)});
     }
   }
+}
+
+std::vector<std::uint32_t> NamedOffer::ContextColumns() const {
+  std::vector<std::uint32_t> columns;
+  columns.reserve(context_.size());
+  for (const Cell& cell : context_) {
+    if (space_->column(cell.column).kind == ColumnSpace::Kind::kName)
+      columns.push_back(cell.column);
+  }
+  return columns;
 }
 
 std::unique_ptr<NewColumns> NamedOffer::Wanted(std::size_t chosen) const {
@@ -210,7 +233,7 @@ std::unique_ptr<NewColumns> NamedOffer::Wanted(std::size_t chosen) const {
   for (const NamedFeature& each : user_unknown_) {
     wanted->names.push_back({.side = Side::kUser, .name = each.name});
   }
-  wanted->names.insert(wanted->names.end(), to_list_.begin(), to_list_.end());
+  wanted->sharing = to_list_;
   if (crossings) WantCrossings(*wanted);
   const Row& row = rows_[chosen];
   const std::span<const Cell> cells = CellsOf(row);

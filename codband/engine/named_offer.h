@@ -44,6 +44,8 @@ class NamedOffer {
   Status Fill(std::size_t dim, std::vector<double>& out) const;
   // What has no column yet, if anything, with the features of the arm `chosen`.
   std::unique_ptr<NewColumns> Wanted(std::size_t chosen) const;
+  // The columns that the context and the user have of their own.
+  std::vector<std::uint32_t> ContextColumns() const;
   void Clear();
 
  private:
@@ -54,6 +56,9 @@ class NamedOffer {
   };
   void Read(features::Side side, std::span<const features::NamedFeature> named,
             features::Cells& cells, std::vector<features::NamedFeature>& unknown);
+  // Whether names without a column get one when they are first seen; else it takes longer, and
+  // crossings with them are of no use yet.
+  bool TakesAtOnce() const { return space_->requested() < rules_->limits.at_once; }
   std::span<const features::Cell> CellsOf(const Row& row) const;
   bool MissesCrossings() const;
   void WantCrossings(NewColumns& wanted) const;
@@ -68,7 +73,7 @@ class NamedOffer {
   features::Cells cells_;
   features::Cells scratch_;
   std::vector<features::NamedFeature> unknown_;  // of actions
-  std::vector<NewColumns::Name> to_list_;        // names that share and are not on the list
+  std::vector<NewColumns::Name> to_list_;        // as they are listed; they share columns
 };
 
 }  // namespace codband::engine

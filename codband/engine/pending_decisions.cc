@@ -27,7 +27,7 @@ Status PendingDecisions::Load() {
   std::vector<store::Store::Lost> lost;  // the store tells of it; the other decisions wait
   const auto count = [&](std::string_view, std::string_view value) {
     if (const auto user = PendingDecision::WaitingUser(value)) {
-      CountWaiting(*user, 1);
+      CountWaiting(user->id, 1);
     } else if (PendingDecision::Waits(value)) {
       ++waiting_;  // it is damaged
     }
@@ -172,33 +172,41 @@ void PendingDecisions::MarkRewarded(const std::string& event_id, const PendingDe
   if (pending.state == PendingDecision::State::kPast) {
     group.batch.Put(store::Table::kImported, ImportedKey(event_id), {});
   }
-  group.pending.waiting_changes.emplace_back(HashUser(pending.user), -1);
+  group.pending.waiting_changes.emplace_back(pending.decision.user, -1);
 }
 
 void PendingDecisions::EraseIfForgotten(const std::string& event_id, CommitGroup& group) const {
   const auto found = Find(event_id, group);
   if (!found.ok() || !IsForgotten(found.value(), group)) return;
-  group.pending.waiting_changes.emplace_back(HashUser(found.value().user), -1);
+  group.pending.waiting_changes.emplace_back(found.value().decision.user, -1);
   Delete(event_id, group);
 }
 
 // Reads every decision, but only if one of the user's waits.
-Result<std::size_t> PendingDecisions::Forget(UserId user, CommitGroup& group) const {
+Result<std::size_t> PendingDecisions::Forget(UserId user, const std::string& name,
+                                             CommitGroup& group) const {
   std::vector<std::string> cancelled;
+  bool mistaken = false;
+  const auto is_theirs = [&](std::string_view bytes) {
+    const auto waiting = PendingDecision::WaitingUser(bytes);
+    if (!waiting || waiting->id != user) return false;
+    mistaken |= waiting->name != name;
+    return true;
+  };
   for (const auto& [event_id, bytes] : group.pending.decisions) {
-    if (bytes && PendingDecision::WaitingUser(*bytes) == user) cancelled.push_back(event_id);
+    if (bytes && is_theirs(*bytes)) cancelled.push_back(event_id);
   }
   if (waiting_of_.contains(user)) {
-    CODBAND_RETURN_IF_ERROR(store_.Scan(store::Table::kPending, {}, {},
-                                        [&](std::string_view key, std::string_view bytes) {
-                                          std::string event_id(key);
-                                          if (PendingDecision::WaitingUser(bytes) == user &&
-                                              !group.pending.decisions.contains(event_id)) {
-                                            cancelled.push_back(std::move(event_id));
-                                          }
-                                          return true;
-                                        }));
+    CODBAND_RETURN_IF_ERROR(store_.Scan(
+        store::Table::kPending, {}, {}, [&](std::string_view key, std::string_view bytes) {
+          std::string event_id(key);
+          if (!group.pending.decisions.contains(event_id) && is_theirs(bytes)) {
+            cancelled.push_back(std::move(event_id));
+          }
+          return true;
+        }));
   }
+  if (mistaken) return MistakenName(name);
   for (const std::string& event_id : cancelled) Delete(event_id, group);
   if (!cancelled.empty()) {
     group.pending.waiting_changes.emplace_back(user, -static_cast<int>(cancelled.size()));
@@ -270,7 +278,7 @@ Status PendingDecisions::EndWait(const std::string& event_id, std::int64_t time_
   PendingDecision pending = std::move(found).value();
   if (pending.deadline_ms > time_ms) return {};  // it was given more time
   if (pending.waits()) {
-    group.pending.waiting_changes.emplace_back(HashUser(pending.user), -1);
+    group.pending.waiting_changes.emplace_back(pending.decision.user, -1);
   }
   // An import that was interrupted: if it goes on, it brings the event again.
   const bool past = pending.state == PendingDecision::State::kPast;

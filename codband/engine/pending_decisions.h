@@ -71,8 +71,8 @@ class PendingDecisions {
   // Deletes the decision if its user was forgotten after it was made.
   void EraseIfForgotten(const std::string& event_id, CommitGroup& group) const;
   // The user's decisions up to now can no longer be rewarded. Those that wait are deleted: returns
-  // how many.
-  Result<std::size_t> Forget(UserId user, CommitGroup& group) const;
+  // how many. kConflict if one of them is of another user, whose name has the same id.
+  Result<std::size_t> Forget(UserId user, const std::string& name, CommitGroup& group) const;
   // When the user was forgotten last, if that was lately.
   std::optional<std::int64_t> ForgottenAt(UserId user, const CommitGroup& group) const;
 

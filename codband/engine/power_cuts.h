@@ -28,7 +28,8 @@ class PowerCuts {
                 .now_ms = [this] { return world_.now_ms.load(); },
                 .steady_ms = [this] { return world_.now_ms.load(); },
                 .boot_id = "of the test",
-                .event_id_seed = 1};
+                .event_id_seed = 1,
+                .name_secret = SipKey{.low = 1, .high = 2}};
   }
 
   // One cut, and the start after it. Returns false after a failure.

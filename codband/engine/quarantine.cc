@@ -60,7 +60,7 @@ Status Quarantine::Erase(std::span<const UserId> users) {
   std::vector<QuarantinedEntry> erased;
   store::StoreBatch batch;
   for (const auto& [first, entry] : by_first_) {
-    if (entry.user.empty() || std::ranges::count(users, HashUser(entry.user)) == 0) continue;
+    if (entry.user.empty() || std::ranges::count(users, names_.User(entry.user)) == 0) continue;
     erased.push_back({.first = entry.first,
                       .last = entry.last,
                       .time_ms = entry.time_ms,

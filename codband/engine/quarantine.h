@@ -25,7 +25,8 @@ class Quarantine {
   static constexpr std::size_t kMostKept = 1000;
 
   // `store` outlives it. If `read_only`, what is added stays in memory.
-  Quarantine(store::Store& store, bool read_only) : store_(store), read_only_(read_only) {}
+  Quarantine(store::Store& store, bool read_only, const NameHash& names = {})
+      : store_(store), read_only_(read_only), names_(names) {}
 
   Status Load();
 
@@ -48,6 +49,7 @@ class Quarantine {
 
   store::Store& store_;
   const bool read_only_;
+  const NameHash names_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, QuarantinedEntry> by_first_;  // changed under the mutex
 };

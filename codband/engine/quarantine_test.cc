@@ -252,6 +252,7 @@ TEST_F(QuarantineTest, ForgettingAUserLeavesTheirEntryOutButNothingOfThem) {
   for (std::size_t i = 0; i < 4; ++i) ASSERT_TRUE(Learn(reference.log[i]).ok());
   LogRecord bad = Bad(reference, 0);
   bad.user = "stranger";
+  bad.decision.user = HashUser(bad.user);
   EXPECT_EQ(Learn(bad).code(), StatusCode::kRejected);
   EXPECT_TRUE(Forget("stranger").ok()) << "something was known of them";
   ASSERT_TRUE(learner_->Checkpoint().ok());

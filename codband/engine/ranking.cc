@@ -77,7 +77,13 @@ std::string LocalEngine::NewEventId() {
 }
 
 UserId LocalEngine::UserOf(const RankRequest& request) const {
-  return request.user.empty() ? kNobody : HashUser(request.user);
+  return request.user.empty() ? kNobody : options_.names.User(request.user);
+}
+
+Status LocalEngine::CheckName(const std::string& user, const Learned& learned) const {
+  std::optional<Person> scratch;
+  const Person* const person = learned.people.Peek(options_.names.User(user), scratch);
+  return person == nullptr || person->name == user ? Status() : MistakenName(user);
 }
 
 Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catalogue,
@@ -194,7 +200,7 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
       }
     }
     offer.ids.push_back(candidate.id);
-    offer.items.push_back(HashItem(candidate.id));
+    offer.items.push_back(options_.names.Item(candidate.id));
   }
   if (dim_ != 0) offer.arms = {.features = offer.gathered, .dim = dim_, .items = offer.items};
   return {};
@@ -261,15 +267,22 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
   RankWorkspace& workspace = *lease;
   PendingDecision pending;
   std::unique_ptr<NewColumns> columns;
+  std::vector<std::uint32_t> context_columns;
   try {
     const Status status = catalogue_.Read([&](const Catalogue& catalogue) -> Status {
       lease.set_kept_arms(std::max(catalogue.size(), kKeptArms));
       return learner_->Read([&](const Learned& learned) -> Status {
+        // With a secret nobody can make up such a name, and the look at the record is spared.
+        if (!options_.names.keyed() && !request.user.empty()) {
+          CODBAND_RETURN_IF_ERROR(CheckName(request.user, learned));
+        }
         CODBAND_RETURN_IF_ERROR(MakeOffer(request, catalogue, learned, workspace));
         CODBAND_RETURN_IF_ERROR(RankOffer(request, repeats, learned, workspace));
         if (repeats != nullptr) return {};
         pending = MakePending(request, catalogue, workspace.offer, workspace.ranking);
-        if (dim_ == 0) columns = workspace.offer.by_name.Wanted(pending.decision.arm);
+        if (dim_ != 0) return {};
+        columns = workspace.offer.by_name.Wanted(pending.decision.arm);
+        context_columns = workspace.offer.by_name.ContextColumns();
         return {};
       });
     });
@@ -302,6 +315,7 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
                                             .action = std::move(pending.action),
                                             .pending = std::move(bytes),
                                             .columns = std::move(columns),
+                                            .context_columns = std::move(context_columns),
                                             .done = std::move(done)});
 }
 

@@ -13,8 +13,6 @@
 namespace codband::engine {
 namespace {
 
-std::uint64_t Hash(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
-
 // The number of features has this bit if they are stored sparsely: the number of those that are not
 // 0, then the index and the value of each.
 constexpr std::uint64_t kSparse = std::uint64_t{1} << 63;
@@ -174,18 +172,16 @@ Result<std::uint64_t> ReadNumberKey(std::string_view key) {
   return number;
 }
 
-UserId HashUser(std::string_view user) {
-  const std::uint64_t hash = Hash(user);
-  if (hash == kNobody) return hash - 1;  // whoever has no name
-  return hash == 0 ? 1 : hash;           // as data directories have it since format 1
+std::uint64_t HashEvent(std::string_view event_id) {
+  return XXH3_64bits(event_id.data(), event_id.size());
 }
 
-ItemId HashItem(std::string_view id) {
-  const std::uint64_t hash = Hash(id);
-  return hash == kNoItem ? 1 : hash;
-}
+std::uint32_t Identity::format() const { return (dim == 0 ? 2 : 1) + (name_secret ? 2 : 0); }
 
-std::uint64_t HashEvent(std::string_view event_id) { return Hash(event_id); }
+void Identity::Put(store::StoreBatch& batch) const {
+  batch.Put(store::Table::kMeta, std::string(kKey), Encode());
+  batch.Put(store::Table::kCheckpointCopy, std::string(kKey), Encode());
+}
 
 std::string ImportedKey(std::string_view event_id) {
   const XXH128_hash_t hash = XXH3_128bits(event_id.data(), event_id.size());
@@ -194,10 +190,14 @@ std::string ImportedKey(std::string_view event_id) {
 
 std::string Identity::Encode() const {
   ByteWriter out;
-  out.U32(dim == 0 ? kDataFormatVersion : 1);
+  out.U32(format());
   out.U64(dim);
   SaveTime(out, created_ms);
   out.String(version);
+  if (name_secret) {
+    out.U64(name_secret->low);
+    out.U64(name_secret->high);
+  }
   return out.Take();
 }
 
@@ -209,11 +209,14 @@ Result<Identity> Identity::Decode(std::string_view bytes) {
               fmt::format("is {}, this program reads 1 to {}", format, kDataFormatVersion));
     }
     identity.dim = in.U64("dimension");
-    if ((identity.dim == 0) != (format == 2) || identity.dim > kMaxFeatures) {
+    if ((identity.dim == 0) != (format % 2 == 0) || identity.dim > kMaxFeatures) {
       in.Fail("dimension", fmt::format("is {}", identity.dim));
     }
     identity.created_ms = LoadTime(in, "time of creation");
     identity.version = in.String("version");
+    if (format <= 2) return;
+    const std::uint64_t low = in.U64("secret");
+    identity.name_secret = SipKey{.low = low, .high = in.U64("secret")};
   });
 }
 
@@ -293,7 +296,7 @@ std::string PendingDecision::Encode() const {
   return out.Take();
 }
 
-std::optional<UserId> PendingDecision::WaitingUser(std::string_view bytes) {
+std::optional<PendingDecision::Waiting> PendingDecision::WaitingUser(std::string_view bytes) {
   if (!Waits(bytes)) return std::nullopt;
   ByteReader in(bytes);
   in.U8("state of the decision");
@@ -301,9 +304,9 @@ std::optional<UserId> PendingDecision::WaitingUser(std::string_view bytes) {
   LoadTime(in, "time of the decision");
   PendingDecision ignored;
   LoadFacts(in, ignored);
-  const std::string user = in.String("user");
-  const UserId id = user.empty() ? in.U64("decision's user") : HashUser(user);
-  return in.ok() ? std::optional<UserId>(id) : std::nullopt;
+  Waiting user{.name = in.String("user")};
+  user.id = in.U64("decision's user");
+  return in.ok() ? std::optional(std::move(user)) : std::nullopt;
 }
 
 bool PendingDecision::Waits(std::string_view bytes) {
@@ -374,7 +377,13 @@ std::string LogRecord::Encode() const {
   out.U8(static_cast<std::uint8_t>(kind));
   SaveTime(out, time_ms);
   out.String(user);
-  if (kind == Kind::kForget) return out.Take();
+  if (kind == Kind::kForget) {
+    if (decision.user == 0) return out.Take();
+    out.U64(decision.user);
+    out.U64(forgotten_columns.size());
+    for (const std::uint32_t column : forgotten_columns) out.U32(column);
+    return out.Take();
+  }
   if (kind == Kind::kColumns) {
     out.U64(first_column);
     features::SaveAdditions(out, additions);
@@ -396,7 +405,13 @@ Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
     record.kind = LoadEnum(in, "kind of log entry", Kind::kForgetItem);
     record.time_ms = LoadTime(in, "time");
     record.user = in.String("user");
-    if (record.kind == Kind::kForget) return;
+    if (record.kind == Kind::kForget) {
+      if (in.remaining() == 0) return;  // of a version without what follows
+      record.decision.user = in.U64("user's id");
+      record.forgotten_columns.resize(in.Count("number of columns", sizeof(std::uint32_t)));
+      for (std::uint32_t& column : record.forgotten_columns) column = in.U32("column");
+      return;
+    }
     if (record.kind == Kind::kColumns) {
       record.first_column = in.U64("first new column");
       record.additions = features::LoadAdditions(in);

@@ -19,18 +19,14 @@ namespace codband::engine {
 // Encode cannot have written; no input can crash it.
 
 // Raised whenever the meaning of any byte changes; older directories are then converted or refused.
-// Directories with a fixed number of features have format 1, those with a column for every name 2.
-inline constexpr std::uint32_t kDataFormatVersion = 2;
+// Directories with a fixed number of features have format 3, those with a column for every name 4.
+// Formats 1 and 2 are the same without a secret, and go on as they are.
+inline constexpr std::uint32_t kDataFormatVersion = 4;
 
 // Big-endian, so that keys are ordered like the numbers.
 std::string NumberKey(std::uint64_t number);
 Result<std::uint64_t> ReadNumberKey(std::string_view key);
 
-// A user's id for policies: a hash of the name, so that no table of names is needed. That any two
-// of a million users share an id has a chance of 3 in 100 million.
-UserId HashUser(std::string_view user);
-// The same of an item.
-ItemId HashItem(std::string_view id);
 // The event number that seeds an event's draws.
 std::uint64_t HashEvent(std::string_view event_id);
 
@@ -38,7 +34,13 @@ std::uint64_t HashEvent(std::string_view event_id);
 struct Identity {
   std::uint64_t dim = 0;  // 0: a column for every name (features/column_space.h)
   std::int64_t created_ms = 0;
-  std::string version;  // of the program that made it
+  std::string version;                     // of the program that made it
+  std::optional<SipKey> name_secret = {};  // none in directories of before
+
+  std::uint32_t format() const;
+  // Into the store. There are two copies, since without the secret no user is found by their name:
+  // a repair takes the second.
+  void Put(store::StoreBatch& batch) const;
 
   static constexpr std::string_view kKey = "identity";
   std::string Encode() const;
@@ -93,7 +95,11 @@ struct PendingDecision {
   static bool Waits(State state) { return state <= State::kDeferred || state == State::kPast; }
   static bool Waits(std::string_view bytes);
   // The user of an encoded pending decision; nothing if it is settled or damaged.
-  static std::optional<UserId> WaitingUser(std::string_view bytes);
+  struct Waiting {
+    UserId id = 0;
+    std::string name = {};
+  };
+  static std::optional<Waiting> WaitingUser(std::string_view bytes);
   // Whose decision it is. Nothing once it has an outcome: its encoding then ends after state and
   // deadline, so that `decision.user` is the default, 0, which is a user id like any other.
   std::optional<UserId> user_id() const {
@@ -126,7 +132,8 @@ struct LogRecord {
   enum class Kind : std::uint8_t { kLearn = 0, kForget = 1, kColumns = 2, kForgetItem = 3 };
   Kind kind = Kind::kLearn;
   std::int64_t time_ms = 0;
-  // Empty: an anonymous visitor, new columns, or kForgetItem, whose item is the decision's.
+  // Empty: an anonymous visitor, new columns, or kForgetItem, whose item is the decision's. Their
+  // id is the decision's user, of kForget too; 0: as HashUser has it, in entries of before.
   std::string user = {};
   // kLearn:
   std::uint64_t event = 0;  // HashEvent of its id
@@ -135,6 +142,10 @@ struct LogRecord {
   // kColumns: what is added to a space that has so many columns.
   std::uint64_t first_column = 0;
   std::vector<features::ColumnSpace::Addition> additions = {};
+  // kForget: columns that were the user's alone, whose names are forgotten too.
+  std::vector<std::uint32_t> forgotten_columns = {};
+
+  UserId user_id() const { return decision.user != 0 ? decision.user : HashUser(user); }
 
   std::string Encode() const;
   static Result<LogRecord> Decode(std::string_view bytes);

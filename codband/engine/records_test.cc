@@ -157,6 +157,13 @@ TEST(RecordsTest, LogEntriesComeBack) {
   EXPECT_EQ(forgotten.kind, forget.kind);
   EXPECT_EQ(forgotten.time_ms, -1);
   EXPECT_EQ(forgotten.user, "ann");
+  EXPECT_EQ(forgotten.user_id(), HashUser("ann"));  // as entries of before have it
+  LogRecord with_columns = forget;
+  with_columns.decision.user = 17;
+  with_columns.forgotten_columns = {2, 9};
+  const LogRecord again = LogRecord::Decode(with_columns.Encode()).value();
+  EXPECT_EQ(again.user_id(), 17U);
+  EXPECT_EQ(again.forgotten_columns, with_columns.forgotten_columns);
 }
 
 TEST(RecordsTest, ItemsOfDecisionsComeBackAndMayBeMissing) {
@@ -227,6 +234,14 @@ TEST(RecordsTest, ItemsAndIdentitiesComeBack) {
   EXPECT_EQ(back.dim, 25U);
   EXPECT_EQ(back.created_ms, 9);
   EXPECT_EQ(back.version, "0.1.0");
+  EXPECT_EQ(back.format(), 1U);
+  EXPECT_EQ(back.name_secret, std::nullopt);
+  Identity with_secret = AnIdentity();
+  with_secret.dim = 0;
+  with_secret.name_secret = SipKey{.low = 1, .high = 2};
+  const Identity again = Identity::Decode(with_secret.Encode()).value();
+  EXPECT_EQ(again.format(), 4U);
+  EXPECT_EQ(again.name_secret, with_secret.name_secret);
 }
 
 // Every record, cut at every byte, and with a byte too many.
@@ -260,8 +275,9 @@ TEST(RecordsTest, PendingDecisionsOfEarlierVersionsAreRead) {
   EXPECT_EQ(before.candidates.size(), 2U);
   EXPECT_EQ(before.made_ms, APending().time_ms);
   EXPECT_EQ(before.fingerprint, 0U);
-  EXPECT_EQ(PendingDecision::WaitingUser(APendingOfBefore()), HashUser("ann"));
-  EXPECT_EQ(PendingDecision::WaitingUser("junk"), std::nullopt);
+  EXPECT_EQ(PendingDecision::WaitingUser(APendingOfBefore())->id, ADecision().user);
+  EXPECT_EQ(PendingDecision::WaitingUser(APendingOfBefore())->name, "ann");
+  EXPECT_FALSE(PendingDecision::WaitingUser("junk"));
 }
 
 PendingDecision ANamedPending() {
@@ -319,7 +335,7 @@ TEST(RecordsTest, AnonymousDecisionsHaveTheirUserAllTheSame) {
   PendingDecision pending = APending();
   pending.user.clear();
   pending.decision.user = kNobody;
-  EXPECT_EQ(PendingDecision::WaitingUser(pending.Encode()), kNobody);
+  EXPECT_EQ(PendingDecision::WaitingUser(pending.Encode())->id, kNobody);
 }
 
 TEST(RecordsTest, CutRecordsAreCorruption) {
@@ -327,6 +343,9 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
   rewarded.state = PendingDecision::State::kRewarded;
   LogRecord forget = ALogRecord();
   forget.kind = LogRecord::Kind::kForget;
+  forget.forgotten_columns = {3, 5};
+  LogRecord forget_of_before = forget;
+  forget_of_before.decision.user = 0;
   const auto code = [](const auto& result) { return result.status().code(); };
   using Decode = std::function<StatusCode(std::string_view)>;
   const Decode pending = [&](auto bytes) { return code(PendingDecision::Decode(bytes)); };
@@ -353,6 +372,7 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
       if (i == 0 && size == APendingOfBefore().size()) continue;
       // A person of a version without evidence and last rewards ends here.
       if (i == 5 && size == bytes.size() - 16 * APerson().moves.size() - 16) continue;
+      if (bytes == forget.Encode() && size == forget_of_before.Encode().size()) continue;
       EXPECT_EQ(decode(std::string_view(bytes).substr(0, size)), StatusCode::kCorruption)
           << "record " << i << " cut at " << size;
     }
@@ -376,9 +396,11 @@ TEST(RecordsTest, StrangeValuesAreCorruption) {
   bytes = AnIdentity().Encode();
   bytes[0] = 2;  // a column for every name, and yet a number of features
   EXPECT_EQ(Identity::Decode(bytes).status().code(), StatusCode::kCorruption);
-  bytes[0] = 3;
+  bytes[0] = 3;  // it has a secret
+  EXPECT_EQ(Identity::Decode(bytes).status().code(), StatusCode::kCorruption);
+  bytes[0] = 5;
   EXPECT_EQ(Identity::Decode(bytes).status().message(),
-            "data format is 3, this program reads 1 to 2 (before byte 4)");
+            "data format is 5, this program reads 1 to 4 (before byte 4)");
 }
 
 RC_GTEST_PROP(RecordsTest, NumberKeysAreOrderedAsNumbers, (std::uint64_t a, std::uint64_t b)) {

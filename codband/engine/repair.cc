@@ -121,6 +121,13 @@ class Tidying {
       dim_ = Identity::Decode(bytes).value().dim;
       return {};
     }
+    if (store_.Get(Table::kCheckpointCopy, Identity::kKey, bytes).ok() &&
+        Identity::Decode(bytes).ok()) {
+      dim_ = Identity::Decode(bytes).value().dim;
+      Batches changes(store_);
+      changes.Put(Table::kMeta, Identity::kKey, bytes);
+      return changes.Finish();
+    }
     if (checkpoint_ && !checkpoint_->columns.empty()) {
       report_.drops.push_back("the facts about the directory; made anew");
       Batches changes(store_);

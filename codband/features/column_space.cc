@@ -22,6 +22,17 @@ std::uint64_t Mixed(std::uint64_t hash, std::uint64_t seed) {
 
 double SignOf(std::uint64_t hash) { return (hash >> 63) == 0 ? 1.0 : -1.0; }
 
+// On disk a name that a request gave to an item has this in place of its side.
+constexpr std::uint8_t kItemOfRequest = 3;
+
+Source SourceOf(Side side, Source source) {
+  return side == Side::kItem ? source : Source::kRequest;
+}
+
+Source SourceOf(const ColumnSpace::Addition& addition) {
+  return SourceOf(addition.side, addition.described ? Source::kRequest : Source::kCatalogue);
+}
+
 std::uint64_t HashOf(Side side, std::string_view name) {
   return XXH3_64bits_withSeed(name.data(), name.size(), static_cast<std::uint64_t>(side));
 }
@@ -63,10 +74,16 @@ bool ColumnSpace::FindSharer(Side side, std::string_view name) const {
   return sharer_by_name_.contains(Key(side, name));
 }
 
+std::size_t ColumnSpace::Taken(const ColumnLimits& limits) const {
+  const std::size_t of_catalogue = by_name_.size() - requested_;
+  return own() + limits.reserved - std::min(limits.reserved, of_catalogue);
+}
+
 std::optional<ColumnSpace::Place> ColumnSpace::PlaceOf(Side side, std::string_view name,
-                                                       const ColumnLimits& limits) const {
+                                                       const ColumnLimits& limits,
+                                                       Source source) const {
   if (const auto own = Find(side, name)) return Place{.column = *own};
-  if (HasRoom(limits) || !shares()) return std::nullopt;
+  if (HasRoom(limits, SourceOf(side, source)) || !shares()) return std::nullopt;
   const std::uint64_t hash = HashOf(side, name);
   return Place{.column = static_cast<std::uint32_t>(shared_first_ + hash % shared_size_),
                .sign = SignOf(hash)};
@@ -106,8 +123,10 @@ void ColumnSpace::Add(const Addition& addition) {
   switch (addition.kind) {
     case Kind::kName:
       by_name_.emplace(Key(addition.side, addition.name), index);
+      if (SourceOf(addition) == Source::kRequest) ++requested_;
       columns_.push_back({.kind = Kind::kName,
                           .side = addition.side,
+                          .source = SourceOf(addition),
                           .name = addition.name,
                           .hash = HashOf(addition.side, addition.name)});
       break;
@@ -138,18 +157,26 @@ void ColumnSpace::AddAndTell(Addition addition, std::vector<Addition>& added) {
 }
 
 void ColumnSpace::Admit(Side side, std::string_view name, const ColumnLimits& limits,
-                        std::vector<Addition>& added) {
+                        std::vector<Addition>& added, Source source) {
   if (Find(side, name)) return;
-  if (HasRoom(limits)) {
-    return AddAndTell({.kind = Kind::kName, .side = side, .name = std::string(name)}, added);
+  if (HasRoom(limits, SourceOf(side, source))) {
+    return AddAndTell({.kind = Kind::kName,
+                       .side = side,
+                       .described = side == Side::kItem && source == Source::kRequest,
+                       .name = std::string(name)},
+                      added);
   }
   if (!shares()) {
     AddAndTell({.kind = Kind::kShared, .count = static_cast<std::uint32_t>(limits.shared())},
                added);
   }
-  if (sharers_.size() < kMostSharers && !FindSharer(side, name)) {
-    AddAndTell({.kind = Kind::kSharer, .side = side, .name = std::string(name)}, added);
-  }
+  const bool listed = SourceOf(side, source) == Source::kRequest;
+  List(side, listed ? Listed(name) : std::string(name), added);
+}
+
+void ColumnSpace::List(Side side, std::string_view name, std::vector<Addition>& added) {
+  if (sharers_.size() >= kMostSharers || FindSharer(side, name)) return;
+  AddAndTell({.kind = Kind::kSharer, .side = side, .name = std::string(name)}, added);
 }
 
 void ColumnSpace::AdmitCrossing(std::uint32_t item, std::uint32_t other, const ColumnLimits& limits,
@@ -164,6 +191,21 @@ void ColumnSpace::AdmitCrossing(std::uint32_t item, std::uint32_t other, const C
     AddAndTell({.kind = Kind::kShared, .count = static_cast<std::uint32_t>(limits.shared())},
                added);
   }
+}
+
+void ColumnSpace::ForgetName(std::uint32_t column) {
+  std::string name = fmt::format("forgotten column {}", column);
+  while (Find(columns_.at(column).side, name)) name += '\'';
+  Rename(column, std::move(name));
+}
+
+void ColumnSpace::Rename(std::uint32_t column, std::string name) {
+  Column& each = columns_.at(column);
+  CODBAND_CHECK(each.kind == Kind::kName && !Find(each.side, name));
+  by_name_.erase(Key(each.side, each.name));
+  by_name_.emplace(Key(each.side, name), column);
+  each.hash = HashOf(each.side, name);
+  each.name = std::move(name);
 }
 
 Status ColumnSpace::Append(const Addition& addition) {
@@ -208,7 +250,10 @@ void ColumnSpace::ReturnTo(const Mark& mark) {
   }
   for (; columns_.size() > mark.columns; columns_.pop_back()) {
     const Column& last = columns_.back();
-    if (last.kind == Kind::kName) by_name_.erase(Key(last.side, last.name));
+    if (last.kind == Kind::kName) {
+      by_name_.erase(Key(last.side, last.name));
+      if (last.source == Source::kRequest) --requested_;
+    }
     if (last.kind == Kind::kCrossing) by_pair_.erase(PairKey(last.item, last.other));
     if (last.kind == Kind::kShared) shared_size_ = 0;
   }
@@ -224,7 +269,10 @@ std::vector<ColumnSpace::Addition> ColumnSpace::Additions() const {
     } else if (each.kind == Kind::kCrossing) {
       all.push_back({.kind = Kind::kCrossing, .item = each.item, .other = each.other});
     } else {
-      all.push_back({.kind = Kind::kName, .side = each.side, .name = each.name});
+      all.push_back({.kind = Kind::kName,
+                     .side = each.side,
+                     .described = each.side == Side::kItem && each.source == Source::kRequest,
+                     .name = each.name});
     }
   }
   for (const Sharer& sharer : sharers_) {
@@ -240,7 +288,7 @@ void SaveAdditions(ByteWriter& out, std::span<const ColumnSpace::Addition> addit
     switch (each.kind) {
       case ColumnSpace::Kind::kName:
       case ColumnSpace::Kind::kSharer:
-        out.U8(static_cast<std::uint8_t>(each.side));
+        out.U8(each.described ? kItemOfRequest : static_cast<std::uint8_t>(each.side));
         out.String(each.name);
         break;
       case ColumnSpace::Kind::kCrossing:
@@ -272,10 +320,9 @@ std::vector<ColumnSpace::Addition> LoadAdditions(ByteReader& in) {
       each.count = in.U32("number of shared columns");
     } else {
       const std::uint8_t side = in.U8("side of a column");
-      if (side > static_cast<std::uint8_t>(Side::kUser)) {
-        in.Fail("side of a column", fmt::format("is {}", side));
-      }
-      each.side = static_cast<Side>(side);
+      if (side > kItemOfRequest) in.Fail("side of a column", fmt::format("is {}", side));
+      each.described = side == kItemOfRequest;
+      each.side = each.described ? Side::kItem : static_cast<Side>(side);
       each.name = in.String("name of a column");
     }
   }
@@ -283,10 +330,10 @@ std::vector<ColumnSpace::Addition> LoadAdditions(ByteReader& in) {
 }
 
 void Resolve(const ColumnSpace& space, const ColumnLimits& limits, Side side,
-             std::span<const NamedFeature> named, Cells& cells,
-             std::vector<NamedFeature>* unknown) {
+             std::span<const NamedFeature> named, Cells& cells, std::vector<NamedFeature>* unknown,
+             Source source) {
   for (const NamedFeature& feature : named) {
-    if (const auto place = space.PlaceOf(side, feature.name, limits)) {
+    if (const auto place = space.PlaceOf(side, feature.name, limits, source)) {
       cells.push_back({.column = place->column, .value = place->sign * feature.value});
     } else if (unknown != nullptr) {
       unknown->push_back(feature);
@@ -296,6 +343,17 @@ void Resolve(const ColumnSpace& space, const ColumnLimits& limits, Side side,
 
 std::string PlaceName(std::string_view array, std::size_t index) {
   return fmt::format("{}[{}]", array, index);
+}
+
+std::string_view BaseOf(std::string_view name) {
+  return name.substr(0, std::min(name.size(), name.find_first_of("=[")));
+}
+
+std::string Listed(std::string_view name) {
+  if (IsPlaceName(name)) return fmt::format("{}[*]", name.substr(0, name.rfind('[')));
+  const std::string_view base = BaseOf(name);
+  return base.size() < name.size() && name[base.size()] == '=' ? fmt::format("{}=*", base)
+                                                               : std::string(name);
 }
 
 bool IsPlaceName(std::string_view name) {

@@ -17,6 +17,9 @@ namespace codband::features {
 
 // Whom a feature describes. The same name on two sides is two columns.
 enum class Side : std::uint8_t { kItem = 0, kContext = 1, kUser = 2 };
+// Who brought a name. Those of the context and of the user always come with a request, those of an
+// item with the catalogue or with a request that describes it.
+enum class Source : std::uint8_t { kCatalogue, kRequest };
 
 // A sparse vector: by ascending column, each at most once (see Compact).
 struct Cell {
@@ -35,6 +38,17 @@ void Compact(Cells& cells);
 struct ColumnLimits {
   static constexpr std::size_t kMost = 800;
   std::size_t columns = 256;
+  // So many are kept for names of the catalogue: names of requests and crossings leave them.
+  std::size_t reserved = 0;
+  // So many names of requests get a column when they are first seen. Later ones have to be seen
+  // more often first: who gives out columns counts that.
+  std::size_t at_once = kMost;
+
+  // Where anybody may send names: a quarter is reserved, an eighth is given at first sight.
+  static ColumnLimits Serving(std::size_t columns) {
+    return {
+        .columns = columns, .reserved = columns / 4, .at_once = columns < 128 ? 16 : columns / 8};
+  }
 
   // Crossings stop here, so that names that come later still find a column.
   std::size_t crossings() const { return columns - columns / 4; }
@@ -64,7 +78,8 @@ class ColumnSpace {
   struct Addition {
     Kind kind = Kind::kName;
     Side side = Side::kItem;  // of a name or a sharer
-    std::string name = {};    // the same
+    bool described = false;   // of a name of an item: it came with a request
+    std::string name = {};    // of a name or a sharer
     std::uint32_t item = 0;   // of a crossing: the column of the item
     std::uint32_t other = 0;  // and the other one
     std::uint32_t count = 0;  // of a shared block: its columns
@@ -75,11 +90,13 @@ class ColumnSpace {
   struct Column {
     Kind kind = Kind::kName;
     Side side = Side::kItem;
+    Source source = Source::kCatalogue;
     std::string name = {};
     std::uint32_t item = 0;
     std::uint32_t other = 0;
     std::uint64_t hash = 0;
   };
+  // A name of the catalogue, or what names of requests have in common (see Listed).
   struct Sharer {
     Side side;
     std::string name;
@@ -90,12 +107,16 @@ class ColumnSpace {
     double sign = 1;
   };
 
-  static constexpr std::size_t kMostSharers = 1000;  // whose names are kept
+  static constexpr std::size_t kMostSharers = 1000;  // that are listed
   static constexpr std::size_t kMaxNameBytes = 1024;
 
   std::size_t size() const { return columns_.size(); }
   std::size_t own() const { return columns_.size() - shared_size_; }
   std::size_t crossings() const { return by_pair_.size(); }
+  // Names that came with requests and have a column of their own.
+  std::size_t requested() const { return requested_; }
+  // Columns that are used or reserved for names of the catalogue.
+  std::size_t Taken(const ColumnLimits& limits) const;
   const Column& column(std::size_t index) const { return columns_[index]; }
   bool shares() const { return shared_size_ > 0; }
   std::size_t shared_columns() const { return shared_size_; }
@@ -108,7 +129,8 @@ class ColumnSpace {
   bool FindSharer(Side side, std::string_view name) const;
   // The column of its own, else the shared one. Nothing if Admit would give it one of its own, or
   // open the shared ones.
-  std::optional<Place> PlaceOf(Side side, std::string_view name, const ColumnLimits& limits) const;
+  std::optional<Place> PlaceOf(Side side, std::string_view name, const ColumnLimits& limits,
+                               Source source = Source::kCatalogue) const;
   std::optional<Place> CrossingPlace(std::uint32_t item, std::uint32_t other,
                                      const ColumnLimits& limits) const;
   // "genre=jazz × device=phone"; "shared 3".
@@ -119,13 +141,25 @@ class ColumnSpace {
   // Give the name or the pair of columns a column, unless it has one, as far as the limits allow;
   // what is added is appended to `added`. Beyond the limits the shared block is opened, once.
   // Precondition of AdmitCrossing: both columns exist.
+  // `source` matters for items. Whether a name was seen often enough is the caller's to decide.
   void Admit(Side side, std::string_view name, const ColumnLimits& limits,
-             std::vector<Addition>& added);
+             std::vector<Addition>& added, Source source = Source::kCatalogue);
   void AdmitCrossing(std::uint32_t item, std::uint32_t other, const ColumnLimits& limits,
                      std::vector<Addition>& added);
+  // Lists a name that shares columns, while there is room on the list.
+  void List(Side side, std::string_view name, std::vector<Addition>& added);
   // Whether a new name, or a new crossing of two names, gets a column of its own.
-  bool HasRoom(const ColumnLimits& limits) const { return own() < limits.columns; }
-  bool HasRoomForCrossings(const ColumnLimits& limits) const { return own() < limits.crossings(); }
+  bool HasRoom(const ColumnLimits& limits, Source source) const {
+    return (source == Source::kCatalogue ? own() : Taken(limits)) < limits.columns;
+  }
+  bool HasRoomForCrossings(const ColumnLimits& limits) const {
+    return Taken(limits) < limits.crossings();
+  }
+
+  // The name is forgotten: the column keeps its place and is nobody's. Precondition: it has a name.
+  void ForgetName(std::uint32_t column);
+  // Precondition: it has a name, and nothing else has the new one.
+  void Rename(std::uint32_t column, std::string name);
 
   // Repeats an addition. kCorruption if it cannot be one to this space; nothing has changed then.
   Status Append(const Addition& addition);
@@ -155,6 +189,7 @@ class ColumnSpace {
   std::unordered_map<std::uint64_t, std::uint32_t> by_pair_;  // by PairKey
   std::vector<Sharer> sharers_;
   std::unordered_map<std::string, std::uint32_t> sharer_by_name_;  // index in sharers_
+  std::size_t requested_ = 0;
   std::size_t shared_first_ = 0;
   std::size_t shared_size_ = 0;
 };
@@ -166,10 +201,15 @@ std::vector<ColumnSpace::Addition> LoadAdditions(ByteReader& in);
 // is given. Appends to `cells`, which the caller compacts.
 void Resolve(const ColumnSpace& space, const ColumnLimits& limits, Side side,
              std::span<const NamedFeature> named, Cells& cells,
-             std::vector<NamedFeature>* unknown = nullptr);
+             std::vector<NamedFeature>* unknown = nullptr, Source source = Source::kCatalogue);
 
 // "[3]" is the name of the fourth number of a plain array, "embedding[3]" of one with a name.
 std::string PlaceName(std::string_view array, std::size_t index);
 bool IsPlaceName(std::string_view name);
+// How a name of a request that shares columns is listed: "city=*", "embedding[*]". There may be
+// any number of values, and they may be those of one user.
+std::string Listed(std::string_view name);
+// What is before the value or the place: "genre" of "genre=jazz", "embedding" of "embedding[3]".
+std::string_view BaseOf(std::string_view name);
 
 }  // namespace codband::features

@@ -107,6 +107,46 @@ TEST(ColumnSpaceTest, BeyondTheLimitsNamesShareColumns) {
   EXPECT_EQ(space.PlaceOf(Side::kItem, "tag=1", more), std::nullopt);
 }
 
+// Names of requests and crossings leave a reserve to the catalogue, less what it has already.
+TEST(ColumnSpaceTest, TheCatalogueHasAReserve) {
+  const ColumnLimits limits{.columns = 16, .reserved = 4};
+  ColumnSpace space;
+  std::vector<ColumnSpace::Addition> added;
+  space.Admit(Side::kItem, "genre", limits, added);
+  for (int i = 0; i < 20; ++i) {
+    space.Admit(Side::kContext, "visit=" + std::to_string(i), limits, added);
+    space.Admit(Side::kItem, "inline=" + std::to_string(i), limits, added, Source::kRequest);
+    space.AdmitCrossing(0, 1, limits, added);
+  }
+  EXPECT_EQ(space.own(), 13u);
+  EXPECT_EQ(space.requested(), 11u);
+  ASSERT_EQ(space.sharers().size(), 2u);  // by what they have in common
+  EXPECT_EQ(space.sharers()[0].name, "inline=*");
+  EXPECT_EQ(space.sharers()[1].name, "visit=*");
+  for (const char* name : {"a", "b", "c", "d"}) space.Admit(Side::kItem, name, limits, added);
+  EXPECT_TRUE(space.Find(Side::kItem, "c"));
+  EXPECT_FALSE(space.Find(Side::kItem, "d"));
+  EXPECT_EQ(space.own(), 16u);
+
+  const ColumnSpace again = Repeat(added);
+  ExpectSame(space, again);
+  EXPECT_EQ(again.requested(), space.requested());
+  ByteWriter out;
+  SaveAdditions(out, space.Additions());
+  ByteReader in(out.bytes());
+  EXPECT_EQ(Repeat(LoadAdditions(in)).requested(), space.requested());
+  space.ReturnTo({});
+  EXPECT_EQ(space.requested(), 0u);
+}
+
+TEST(ColumnSpaceTest, ListsWhatNamesHaveInCommon) {
+  EXPECT_EQ(Listed("city=Bath=UK"), "city=*");
+  EXPECT_EQ(Listed("embedding[12]"), "embedding[*]");
+  EXPECT_EQ(Listed("[3]"), "[*]");
+  EXPECT_EQ(Listed("tag=[x]"), "tag=*");
+  EXPECT_EQ(Listed("hour"), "hour");
+}
+
 // Signs and places are even and independent: collisions cancel on average, of pairs too.
 TEST(ColumnSpaceTest, SharedPlacesAreSpreadEvenly) {
   ColumnSpace space;

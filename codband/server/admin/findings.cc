@@ -60,9 +60,9 @@ Result<std::string> LookAtIdentity(const store::Store& store) {
   if (!identity.ok()) return identity.status();
   const std::uint64_t dim = identity.value().dim;
   const std::string features =
-      dim == 0 ? "format 2, a column for every name" : fmt::format("format 1, {} features", dim);
-  return fmt::format("{}, created {} by codband {}", features, Time(identity.value().created_ms),
-                     identity.value().version);
+      dim == 0 ? "a column for every name" : fmt::format("{} features", dim);
+  return fmt::format("format {}, {}, created {} by codband {}", identity.value().format(), features,
+                     Time(identity.value().created_ms), identity.value().version);
 }
 
 Result<std::string> LookAtCheckpoint(const store::Store& store, std::uint64_t& sequence) {
