@@ -9,7 +9,6 @@ using features::Cells;
 using features::ColumnSpace;
 using features::NamedFeature;
 using features::Side;
-using features::Source;
 
 namespace {
 
@@ -86,13 +85,13 @@ ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted, UserId user,
     if (found == wholes.end()) continue;
     Whole& whole = found->second;
     if (!whole.admitted) {
-      whole.admitted = !space_.HasRoom(limits_, Source::kRequest) ||  // it shares
+      whole.admitted = !space_.HasRoom(limits_, features::Source::kRequest) ||  // it shares
                        space_.requested() + whole.size <= limits_.at_once ||
                        (counted++ < kMostCounted &&
                         sightings_.Count(each.side, found->first.second, user, batch));
     }
     if (!*whole.admitted || space_.Find(each.side, each.name)) continue;
-    space_.Admit(each.side, each.name, limits_, added, Source::kRequest);
+    space_.Admit(each.side, each.name, limits_, added, features::Source::kRequest);
     const auto column = space_.Find(each.side, each.name);
     if (column && each.side != Side::kItem) owners_.Add(*column, user, batch);
   }
@@ -100,8 +99,8 @@ ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted, UserId user,
     space_.List(each.side, each.name, added);
   }
   for (const features::WantedCrossing& pair : wanted.crossings) {
-    const auto item = space_.PlaceOf(Side::kItem, pair.item, limits_, Source::kRequest);
-    const auto other = space_.PlaceOf(pair.side, pair.other, limits_, Source::kRequest);
+    const auto item = space_.PlaceOf(Side::kItem, pair.item, limits_, features::Source::kRequest);
+    const auto other = space_.PlaceOf(pair.side, pair.other, limits_, features::Source::kRequest);
     if (item && other) space_.AdmitCrossing(item->column, other->column, limits_, added);
   }
   return added;
@@ -124,7 +123,7 @@ ColumnClerk::Additions ColumnClerk::Admit(std::span<const std::shared_ptr<const 
 std::vector<double> ColumnClerk::FeaturesOf(const NewColumns& wanted) {
   Cells item = wanted.item;
   features::Resolve(space_, limits_, Side::kItem, wanted.item_features, item, nullptr,
-                    Source::kRequest);
+                    features::Source::kRequest);
   features::Compact(item);
   Cells context = wanted.context;
   features::Resolve(space_, limits_, Side::kContext, wanted.context_features, context);

@@ -17,7 +17,6 @@ using features::Cells;
 using features::ColumnSpace;
 using features::NamedFeature;
 using features::Side;
-using features::Source;
 
 namespace {
 
@@ -65,7 +64,8 @@ void NamedOffer::Read(Side side, std::span<const NamedFeature> named, Cells& cel
                       std::vector<NamedFeature>& unknown) {
   const bool list = space_->shares() && space_->sharers().size() < ColumnSpace::kMostSharers;
   for (const NamedFeature& feature : named) {
-    const auto place = space_->PlaceOf(side, feature.name, rules_->limits, Source::kRequest);
+    const auto place =
+        space_->PlaceOf(side, feature.name, rules_->limits, features::Source::kRequest);
     if (!place) {
       unknown.push_back(feature);
       continue;

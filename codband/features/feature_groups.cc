@@ -2,15 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <unordered_map>
 
 namespace codband::features {
-
-std::string_view BaseOf(std::string_view name) {
-  return name.substr(0, std::min(name.size(), name.find_first_of("=[")));
-}
 
 std::vector<std::uint32_t> GroupsOf(const ColumnSpace& space) {
   std::vector<std::uint32_t> groups;

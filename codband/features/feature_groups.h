@@ -8,9 +8,6 @@
 
 namespace codband::features {
 
-// "genre" of "genre=jazz", "embedding" of "embedding[3]".
-std::string_view BaseOf(std::string_view name);
-
 // Which columns belong together, by column: those of one name ("genre=jazz" and "genre=rock", all
 // places of an array), the crossings of two such names, and the shared ones. Groups are numbered in
 // the order of their first columns, so that they keep their numbers as the space grows.

@@ -392,6 +392,17 @@ IOStatus FaultFileSystem::LinkFile(const std::string& from, const std::string& t
   return IOStatus::OK();
 }
 
+IOStatus FaultFileSystem::NumFileLinks(const std::string& path, const Options&,
+                                       std::uint64_t* count, Context*) {
+  const std::lock_guard lock(mutex_);
+  NodePtr node;
+  const IOStatus found = Find(path, node);
+  if (!found.ok()) return found;
+  *count = static_cast<std::uint64_t>(
+      std::ranges::count_if(names_, [&](const auto& entry) { return entry.second == node; }));
+  return IOStatus::OK();
+}
+
 IOStatus FaultFileSystem::LockFile(const std::string& path, const Options&,
                                    rocksdb::FileLock** lock_out, Context*) {
   const std::lock_guard lock(mutex_);

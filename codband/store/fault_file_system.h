@@ -88,6 +88,8 @@ class FaultFileSystem final : public rocksdb::FileSystem {
                                    std::uint64_t* time, Context* context) override;
   IOStatus RenameFile(const std::string& from, const std::string& to, const Options& options,
                       Context* context) override;
+  IOStatus NumFileLinks(const std::string& path, const Options& options, std::uint64_t* count,
+                        Context* context) override;
   IOStatus LinkFile(const std::string& from, const std::string& to, const Options& options,
                     Context* context) override;
   IOStatus LockFile(const std::string& path, const Options& options, rocksdb::FileLock** lock,

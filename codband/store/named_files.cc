@@ -133,12 +133,21 @@ void EmptyLog(rocksdb::FileSystem& files, const std::string& path,
   status.PermitUncheckedError();
 }
 
+// Whether a file has another name: a backup's, whose bytes are the same.
+bool IsLinked(rocksdb::FileSystem& files, const std::string& path,
+              const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+  std::uint64_t links = 0;
+  return files.NumFileLinks(path, options, &links, context).ok() && links > 1;
+}
+
 }  // namespace
 
 IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                 rocksdb::IODebugContext* context) {
   if (IsTableFile(path) && state_->in_doubt) return IOStatus::OK();
-  if (path.ends_with(".log")) EmptyLog(*target(), path, options, context);
+  if (path.ends_with(".log") && !IsLinked(*target(), path, options, context)) {
+    EmptyLog(*target(), path, options, context);
+  }
   // Without the list its copy is of no use, and may be missing.
   if (IsListOfFiles(path)) {
     target()->DeleteFile(path + kTwinSuffix, options, context).PermitUncheckedError();

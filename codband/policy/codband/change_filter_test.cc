@@ -343,11 +343,11 @@ TEST_F(ChangeFilterTest, FavouriteOfOneGroupIsNotExpectedToBeOneOfAnother) {
   ItemEffects effects(true);
   ItemHistory history;
   ItemHistory other_history;
-  for (int i = 0; i < 64; ++i) effects.Observe(history, 5, pool_.model(0).id, 0.5, 1);
-  for (int i = 0; i < 64; ++i) effects.Observe(other_history, 5, pool_.model(1).id, -0.4, 0);
+  for (int i = 0; i < 64; ++i) effects.Observe(history, 5, pool_.model(0).id, 0.5, 1, {});
+  for (int i = 0; i < 64; ++i) effects.Observe(other_history, 5, pool_.model(1).id, -0.4, 0, {});
   for (ItemId other = 6; other < 30; ++other) {
     for (int i = 0; i < 8; ++i) {
-      effects.Observe(history, other, pool_.model(0).id, i % 2 == 0 ? 0.3 : -0.3, 0);
+      effects.Observe(history, other, pool_.model(0).id, i % 2 == 0 ? 0.3 : -0.3, 0, {});
     }
   }
   const ItemOffset item{.taken = 0.1, .effects = &effects, .item = 5};

@@ -9,10 +9,8 @@
 namespace codband::server {
 namespace {
 
-using nlohmann::json;
-
 // Follows a text to its first fault and keeps the path to it.
-class FaultFinder final : public nlohmann::json_sax<json> {
+class FaultFinder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit FaultFinder(std::size_t max_depth) : max_depth_(max_depth) {}
 
@@ -105,7 +103,7 @@ class FaultFinder final : public nlohmann::json_sax<json> {
 
 std::string DescribeJsonFault(std::string_view text, std::size_t max_depth) {
   FaultFinder finder(max_depth);
-  json::sax_parse(text.begin(), text.end(), &finder);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &finder);
   return finder.fault();
 }
 
