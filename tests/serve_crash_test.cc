@@ -124,7 +124,13 @@ TEST(ServerCrashTest, CheckpointsInBetweenChangeNothing) {
   EXPECT_EQ(server.Stop(SIGTERM), 0);
 
   // With one client the order is known: an engine that is never killed gets the same requests.
-  engine::EngineBox twin({.dim = kDim});
+  std::string identity;
+  ASSERT_TRUE(store::OpenRocksDbStore(data, {.read_only = true})
+                  .value()
+                  ->Get(store::Table::kMeta, engine::Identity::kKey, identity)
+                  .ok());
+  engine::EngineBox twin(
+      {.dim = kDim, .name_secret = engine::Identity::Decode(identity).value().name_secret});
   ASSERT_TRUE(twin.Put(Items()).ok());
   std::vector<engine::Candidate> candidates;
   for (const engine::Item& item : Items()) candidates.push_back({.id = item.id});

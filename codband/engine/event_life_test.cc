@@ -1,4 +1,5 @@
 // The life of an event, from its rank to its reward and after, with restarts and set clocks.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,13 +28,16 @@ class EventLifeTest : public testing::Test {
   }
   // Everything that is due ends: an event that was made just now is over.
   void EndWaits() {
-    ASSERT_TRUE(box_.Rank({.event_id = "last", .user = "nobody"}).ok());
+    const std::string last = fmt::format("last {}", ++ended_);
+    const Status ranked = box_.Rank({.event_id = last, .user = "nobody"}).status();
+    ASSERT_TRUE(ranked.ok()) << ranked.ToString();
     const std::uint64_t expired = box_->Stats().expired;
     box_.Advance(kWait + 1);
     AwaitExpired(expired + 1);
   }
 
   EngineBox box_{{.reward_wait_ms = kWait, .default_reward = 0}};
+  int ended_ = 0;
 };
 
 TEST_F(EventLifeTest, TheSameRequestGivesTheSameDecisionWhateverWasLearnedMeanwhile) {
