@@ -85,13 +85,16 @@ class Town {
 
 using Attack = std::function<void(Town&)>;
 
-// Regret from 200 rewards after the attack on, and the same without an attack.
-std::pair<double, double> Harm(std::uint64_t seed, std::size_t before, const Attack& attack) {
+// Regret from 200 rewards after the attack on, and the same after `instead`.
+std::pair<double, double> Harm(
+    std::uint64_t seed, std::size_t before, const Attack& attack,
+    const Attack& instead = [](Town&) {}) {
   Town town(seed);
   Town twin(seed);
   town.Live(before);
   twin.Live(before);
   attack(town);
+  instead(twin);
   town.Live(200);
   twin.Live(200);
   return {town.Live(1200), twin.Live(1200)};
@@ -121,11 +124,12 @@ Attack Constant(double value) {
   };
 }
 
-// The worst of three seeds.
-double Worst(const Attack& attack) {
+// The worst of three seeds, compared with a twin to whom the same user sends an ordinary
+// observation: a visit more changes everybody's draws, whatever it brings.
+double Worst(const Attack& attack, UserId user) {
   double worst = 0;
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const auto [poisoned, clean] = Harm(seed, 600, attack);
+    const auto [poisoned, clean] = Harm(seed, 600, attack, Rewarded(1, user));
     worst = std::max(worst, poisoned / clean);
   }
   return worst;
@@ -145,16 +149,18 @@ double Mean(const Attack& attack) {
 
 TEST(PoisonTest, OneRewardHarmsNobody) {
   for (const double factor : {1e2, 1e4, 1e6, 1e12}) {
-    EXPECT_LE(Worst(Rewarded(factor, kMallory)), 1.1) << factor;
-    EXPECT_LE(Worst(Rewarded(factor, 3)), 1.1) << "of a known user, " << factor;
+    EXPECT_LE(Worst(Rewarded(factor, kMallory), kMallory), 1.1) << factor;
+    EXPECT_LE(Worst(Rewarded(factor, 3), 3), 1.1) << "of a known user, " << factor;
   }
+  EXPECT_LE(Mean(Rewarded(1e6, kMallory)), 1.1) << "beside a twin who was left alone";
 }
 
 TEST(PoisonTest, OneFeatureVectorHarmsNobody) {
   for (const double factor : {1e2, 1e8, 1e14}) {
-    EXPECT_LE(Worst(Scaled(factor, kMallory)), 1.1) << factor;
-    EXPECT_LE(Worst(Scaled(factor, 3)), 1.1) << "of a known user, " << factor;
+    EXPECT_LE(Worst(Scaled(factor, kMallory), kMallory), 1.1) << factor;
+    EXPECT_LE(Worst(Scaled(factor, 3), 3), 1.1) << "of a known user, " << factor;
   }
+  EXPECT_LE(Mean(Scaled(1e8, kMallory)), 1.1) << "beside a twin who was left alone";
 }
 
 TEST(PoisonTest, UserWhoSendsNoiseHarmsNobody) {
