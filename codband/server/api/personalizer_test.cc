@@ -58,7 +58,7 @@ class PersonalizerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-constexpr const char* kRankBody = R"({
+constexpr const char* kReferenceRank = R"({
   "contextFeatures": [{"timeOfDay": "Morning"}],
   "actions": [
     {"id": "NewsArticle", "features": [{"type": "News"}]},
@@ -86,7 +86,7 @@ constexpr const char* kMultiSlotBody = R"({
   "deferActivation": false})";
 
 TEST_F(PersonalizerTest, RankRewardAndActivateAsTheReferenceHasThem) {
-  const TestReply rank = Post("/personalizer/v1.0/rank", kRankBody);
+  const TestReply rank = Post("/personalizer/v1.0/rank", kReferenceRank);
   ASSERT_EQ(rank.status, 201) << rank.body;
   const json reply = rank.Json();
   EXPECT_EQ(reply["eventId"], "75269AD0-BFEE-4598-8196-C57383D38E10");
@@ -121,7 +121,7 @@ TEST_F(PersonalizerTest, FieldsThatAreNullCountAsMissing) {
 }
 
 TEST_F(PersonalizerTest, DeferredEventsWaitForActivation) {
-  json body = json::parse(kRankBody);
+  json body = json::parse(kReferenceRank);
   body["deferActivation"] = true;
   ASSERT_EQ(Post("/personalizer/v1.0/rank", body.dump()).status, 201);
   const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";
@@ -199,7 +199,7 @@ TEST_F(PersonalizerTest, BadSlotsAreNamed) {
 
 // The user is where the setting says; the id is no feature, so that it takes no column.
 TEST_F(PersonalizerTest, TheUserMayComeWithTheContext) {
-  json body = json::parse(kRankBody);
+  json body = json::parse(kReferenceRank);
   body["contextFeatures"] = {{{"user", {{"id", "ada"}}}}, {{"timeOfDay", "Morning"}}};
   ASSERT_EQ(Post("/personalizer/v1.0/rank", body.dump()).status, 201);
   const std::string event = "/personalizer/v1.0/events/75269AD0-BFEE-4598-8196-C57383D38E10";
