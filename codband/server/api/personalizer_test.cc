@@ -238,7 +238,8 @@ TEST_F(PersonalizerTest, ItemsAreListedInPages) {
 TEST_F(PersonalizerTest, NoSlotTakesTheOnlyActionOfALaterOne) {
   for (int i = 0; i < 30; ++i) {
     const TestReply reply = Post("/personalizer/v1.1/multislot/rank",
-                                 R"({"actions": [{"id": "A"}, {"id": "B"}],
+                                 R"({"actions": [{"id": "A", "features": [{"k": "a"}]},
+                                                 {"id": "B", "features": [{"k": "b"}]}],
                                      "contextFeatures": [{"user": {"id": "mia"}}],
                                      "slots": [{"id": "s1", "baselineAction": "A"},
                                                {"id": "s2", "baselineAction": "B",
