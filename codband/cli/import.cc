@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -92,6 +93,8 @@ server::PostHistory Poster(const server::HttpUrl& url) {
 Status RunImport(const ImportFlags& flags) {
   server::HistoryFileOptions options = flags.columns;
   options.file = flags.file;
+  options.server =
+      flags.url.empty() ? std::filesystem::weakly_canonical(flags.data).string() : flags.url;
   const std::string input = !flags.input.empty()           ? flags.input
                             : flags.file.ends_with(".csv") ? "csv"
                                                            : "ndjson";

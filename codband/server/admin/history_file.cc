@@ -90,13 +90,23 @@ HistoryValue FromDsjson(const HistoryValue& line, const HistoryFileOptions& opti
   }
   const auto place = index.get<std::int64_t>();
   if (place < 0 || static_cast<std::size_t>(place) >= candidates.size()) {
-    problem = fmt::format("_labelIndex = {}, expected 0 to {}", place, candidates.size() - 1);
+    problem = fmt::format("_labelIndex = {}, expected an action of the {} in c._multi", place,
+                          candidates.size());
     return {};
   }
   HistoryValue action = candidates[static_cast<std::size_t>(place)];
+  if (!action.is_object()) {
+    problem = fmt::format("c._multi[{}] is no object", place);
+    return {};
+  }
   const HistoryValue tag = AtPath(action, "_tag");
   const HistoryValue inner = AtPath(action, "i.id");
   action.erase("_tag");
+  // As our own decision log has them: by the names of their columns.
+  if (action.contains("Features") && action["Features"].is_object()) {
+    const HistoryValue features = action["Features"];
+    action = features;
+  }
   HistoryValue event = {
       {"userId", user},
       {"itemId", tag.is_string()     ? tag
@@ -128,14 +138,35 @@ Result<std::vector<HistoryRecord>> ReadHistoryLines(const HistoryFileOptions& op
   return records;
 }
 
+// One bad record does not stop the others: what the server would refuse as a whole is left out.
+void CheckRecord(HistoryRecord& record) {
+  if (record.event.is_null()) return;
+  for (const char* const field : {"userId", "itemId"}) {
+    const HistoryValue value = record.event.value(field, HistoryValue());
+    if (value.is_string() && !value.get_ref<const std::string&>().empty() &&
+        IsUtf8(value.get_ref<const std::string&>())) {
+      continue;
+    }
+    record.problem = fmt::format("{} is missing or empty, or is not UTF-8", field);
+    record.event = {};
+    return;
+  }
+  const HistoryValue time = record.event.value("time", HistoryValue());
+  if (time.is_string() && !IsUtf8(time.get_ref<const std::string&>())) {
+    record.problem = "time is not UTF-8";
+    record.event = {};
+  }
+}
+
 // What an earlier run has done: FILE.imported.
 struct HistoryMark {
   std::size_t records = 0;
-  std::string first = {};  // hash of the first record: whether it is the same file
+  std::string first = {};   // hash of the first record: whether it is the same file
+  std::string server = {};  // that they were sent to
 
   Status Write(const std::string& file) const {
-    return WriteFileDurably(file + ".imported",
-                            HistoryValue{{"records", records}, {"first", first}}.dump() + "\n");
+    const HistoryValue mark = {{"records", records}, {"first", first}, {"server", server}};
+    return WriteFileDurably(file + ".imported", mark.dump() + "\n");
   }
 };
 
@@ -145,15 +176,19 @@ std::string HashOf(const std::string& text) {
 
 Result<HistoryMark> ReadMark(const HistoryFileOptions& options,
                              const std::vector<HistoryRecord>& records) {
-  const HistoryMark fresh{.first = HashOf(records.front().event.dump())};
+  const HistoryMark fresh{.first = HashOf(records.front().event.dump()), .server = options.server};
   const auto text = ReadFile(options.file + ".imported");
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return fresh;
   if (!text.ok()) return text.status();
   const HistoryValue json = HistoryValue::parse(text.value(), nullptr, false);
+  // Another server has had none of it; one that had, learns no event twice.
+  if (json.is_object() && json.value("server", "") != options.server) return fresh;
   if (json.is_object() && json.value("first", "") == fresh.first &&
       json.value("records", HistoryValue()).is_number_unsigned() &&
       json["records"].get<std::size_t>() <= records.size()) {
-    return HistoryMark{.records = json["records"].get<std::size_t>(), .first = fresh.first};
+    HistoryMark mark = fresh;
+    mark.records = json["records"].get<std::size_t>();
+    return mark;
   }
   return Status::InvalidArgument(
       fmt::format("{0}.imported is not of this file; remove it to import {0} from its beginning",
@@ -206,9 +241,10 @@ Status SendHistoryBatch(const HistoryFileOptions& options,
 
 Result<HistoryFileReport> SendHistoryFile(const HistoryFileOptions& options,
                                           const PostHistory& post) {
-  const auto records =
+  auto records =
       options.format == HistoryFormat::kCsv ? ReadHistoryCsv(options) : ReadHistoryLines(options);
   if (!records.ok()) return records.status();
+  for (HistoryRecord& record : records.value()) CheckRecord(record);
   const std::vector<HistoryRecord>& all = records.value();
   if (all.empty()) {
     return Status::InvalidArgument(fmt::format("{}: has no records", options.file));

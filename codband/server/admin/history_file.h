@@ -28,6 +28,7 @@ struct HistoryFileOptions {
   std::string reward = "reward";
   std::string time = "time";
   std::string user_field = "User.id";               // DSJSON: path of the user in "c"
+  std::string server = {};                          // which one it is sent to, whatever names it
   std::size_t batch = 500;                          // events of a request
   std::function<void(double share)> progress = {};  // the share done since the last call
 };
@@ -45,9 +46,10 @@ struct HistoryFileReport {
 // Sends a body to POST /v1/history; its reply's body.
 using PostHistory = std::function<Result<std::string>(const std::string& body)>;
 
-// Sends the file from where an earlier run ended: FILE.imported tells how many records were sent,
-// and stays there. Event ids are made of a record and its number, so that a batch that was sent
-// twice is learned once. kInvalidArgument if FILE.imported is not of this file.
+// Sends the file from where an earlier run to the same server ended: FILE.imported tells how many
+// records were sent, and to whom, and stays there. Event ids are made of a record and its number,
+// so that a batch that was sent twice is learned once. kInvalidArgument if FILE.imported is not of
+// this file.
 Result<HistoryFileReport> SendHistoryFile(const HistoryFileOptions& options,
                                           const PostHistory& post);
 

@@ -96,6 +96,39 @@ TEST_F(HistoryFileTest, InterruptedImportGoesOnAndAFinishedOneSendsNothing) {
   EXPECT_EQ(SendHistoryFile(options, Post()).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(HistoryFileTest, AnotherServerGetsTheFileFromItsBeginning) {
+  const std::string file = Write("h.csv", "user,item,reward\nann,a,1\nbob,b,0\n");
+  HistoryFileOptions options{.file = file, .server = "one"};
+  EXPECT_EQ(SendHistoryFile(options, Post()).value().accepted, 2U);
+  EXPECT_EQ(SendHistoryFile(options, Post()).value().resumed, 2U);
+  options.server = "another";
+  const auto report = SendHistoryFile(options, Post());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report.value().resumed, 0U);
+  EXPECT_EQ(report.value().accepted, 2U);
+}
+
+TEST_F(HistoryFileTest, OneBadRecordDoesNotStopTheOthers) {
+  const std::string csv = Write("h.csv", "user,item,reward\nren\xe9,a,1\n,a,1\nbob,b,0\n");
+  const auto rows = SendHistoryFile({.file = csv}, Post());
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  EXPECT_EQ(rows.value().accepted, 1U);
+  EXPECT_EQ(rows.value().left_out, 2U);
+  const std::string log = Write(
+      "h.dsjson",
+      R"({"_label_cost":-1,"_labelIndex":0,"c":{"User":{"id":"ann"},"_multi":[1]}})"
+      "\n"
+      R"({"_label_cost":-1,"_labelIndex":0,"c":{"User":{"id":""},"_multi":[{"_tag":"a"}]}})"
+      "\n"
+      R"({"_label_cost":-1,"_labelIndex":0,"c":{"User":{"id":"ann"},"_multi":[{"_tag":"a","Features":{"g=x":1}}]}})"
+      "\n");
+  const auto lines = SendHistoryFile({.file = log, .format = HistoryFormat::kDsjson}, Post());
+  ASSERT_TRUE(lines.ok()) << lines.status().message();
+  EXPECT_EQ(lines.value().accepted, 1U);
+  EXPECT_EQ(lines.value().left_out, 2U);
+  EXPECT_EQ(sent_.back()["features"], Json({{"g=x", 1}}));
+}
+
 TEST_F(HistoryFileTest, DecisionLogsGiveTheActionTakenAndMinusItsCost) {
   const std::string file = Write(
       "d.json",
