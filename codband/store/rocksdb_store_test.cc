@@ -302,24 +302,6 @@ TEST_F(RocksDbStoreTest, BackupIsAMomentWhileOthersWrite) {
   EXPECT_EQ(Get(*store, Table::kItems, "goes on"), "(kNotFound)");
 }
 
-// A log that is no longer needed is emptied before it is deleted, but not where a backup has it.
-TEST_F(RocksDbStoreTest, ABackupKeepsItsLogsWhenTheStoreDeletesTheirs) {
-  auto store =
-      std::move(OpenRocksDbStore(directory_ / "data", {.write_buffer_bytes = 64 << 10})).value();
-  ASSERT_TRUE(Put(*store, Table::kItems, "early", "in the first log").ok());
-  for (int i = 0; i < 600; ++i) {  // so that there are several
-    ASSERT_TRUE(Put(*store, Table::kLog, fmt::format("{:08}", i), std::string(1000, 'v')).ok());
-  }
-  ASSERT_TRUE(store->Backup(directory_ / "copy").ok());
-  ASSERT_TRUE(store->Scrub({}).ok());  // all is in tables: no log is needed
-  ASSERT_TRUE(Put(*store, Table::kItems, "late", "in another log").ok());
-  store.reset();
-  const auto copy = OpenRocksDbStore(directory_ / "copy");
-  ASSERT_TRUE(copy.ok()) << copy.status().ToString();
-  EXPECT_EQ(Get(*copy.value(), Table::kItems, "early"), "in the first log");
-  EXPECT_EQ(All(*copy.value(), Table::kLog).size(), 600U);
-}
-
 TEST_F(RocksDbStoreTest, BackupFailsCleanly) {
   auto store = Open();
   ASSERT_TRUE(Put(*store, Table::kItems, "a", "1").ok());
