@@ -41,6 +41,12 @@ export interface Curve {
   high?: (number | null)[];
 }
 
+// Seconds between ticks.
+const kTimeSteps = [
+  5, 10, 30, 60, 300, 600, 900, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400,
+  60 * 86400, 90 * 86400,
+];
+
 // Curves with bands over time. `summary` is what it says, for those who cannot see it.
 export function Curves(props: {times: number[]; curves: Curve[]; unit: string; summary: string; height?: number}) {
   const {box, width} = useWidth();
@@ -81,6 +87,7 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
       font: '12px system-ui, sans-serif',
       size,
     });
+    const step = (props.times[1] ?? 0) - (props.times[0] ?? 0);
     plot.current?.destroy();
     plot.current = new uPlot(
       {
@@ -90,7 +97,8 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
         bands,
         legend: {show: false},
         cursor: {drag: {x: false, y: false}},
-        axes: [{...axis(32), space: 90, values: (self, ticks, _, __, apart) => {
+        padding: [8, 36, 0, 0], // half of the last time
+        axes: [{...axis(32), space: 90, incrs: kTimeSteps.filter(each => each >= Math.min(60, step)), values: (self, ticks, _, __, apart) => {
           const {min = 0, max = 0} = self.scales.x;
           const clock = tickFormat(apart, max - min);
           return ticks.map(tick => clock.format(tick * 1000));
