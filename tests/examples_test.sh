@@ -39,7 +39,7 @@ assert client.user("bob")["observations"] == 1, client.user("bob")
 END
     "$python" "$source/examples/own_policy/own_policy.py" "$work" >output
     grep -q '^EpsilonGreedy ' output || fail "own_policy: $(cat output)"
-    [ "$(wc -l <regret.csv)" -eq 1001 ] || fail "own_policy: regret.csv has $(wc -l <regret.csv) lines"
+    [ "$(wc -l <regret.csv)" -eq 2201 ] || fail "own_policy: regret.csv has $(wc -l <regret.csv) lines"
     "$python" "$source/examples/paper_figures/figures.py" "$work" 40 >output
     [ "$(wc -l <output)" -eq 3 ] && [ "$(wc -l <setting-2.csv)" -gt 100 ] || fail "paper_figures: $(cat output)"
     # A log of two actions, the second of which is better.
