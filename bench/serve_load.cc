@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench/load_client.h"
+#include "bench/open_dashboards.h"
 #include "bench/own_server.h"
 #include "bench/synthetic_load.h"
 #include "codband/base/clock.h"
@@ -36,7 +37,8 @@ struct Flags {
   std::size_t warm = 30;  // rewards of each user before the measurement
   std::size_t dim = 25;
   std::size_t rounds = 5;
-  double seconds = 2;  // of a phase; every round has each phase once
+  double seconds = 2;          // of a phase; every round has each phase once
+  std::size_t dashboards = 0;  // if any: what they cost
   double soak_minutes = 0;
   double run_in_minutes = 3;  // before the soak: fills the caches
   std::vector<std::string> settings;
@@ -206,6 +208,40 @@ void Measure(const Flags& flags, Load& load) {
       rank_ratio, pair_ratio, tail);
 }
 
+// Rank and reward with and without open dashboards, by turns.
+void MeasureDashboards(const Flags& flags, Load& load, std::uint16_t port) {
+  LoadResult without;
+  LoadResult with;
+  std::uint64_t bytes = 0;
+  std::uint64_t curves = 0;
+  for (std::size_t round = 0; round < flags.rounds; ++round) {
+    without.Add(load.Pairs(flags.seconds / 2));
+    {
+      const OpenDashboards open(port, flags.dashboards);
+      with.Add(load.Pairs(flags.seconds));
+      bytes += open.bytes();
+      curves += open.curves();
+    }
+    without.Add(load.Pairs(flags.seconds / 2));
+  }
+  const Row alone = Summarize(without, 2);
+  const Row watched = Summarize(with, 2);
+  const double ratio = watched.per_second / alone.per_second;
+  if (flags.json) {
+    fmt::print(
+        "{{\"dashboards\": {}, \"pairs_per_second_without\": {:.0f}, "
+        "\"pairs_per_second_with\": {:.0f}, \"with_over_without\": {:.3f}}}\n",
+        flags.dashboards, alone.per_second, watched.per_second, ratio);
+    return;
+  }
+  fmt::print(
+      "{:.0f} pairs of rank and reward a second without dashboards, {:.0f} with {} open ({:.1f} MB "
+      "of "
+      "live events, {} curves): {:.3f} (wanted: at least 0.95)\n",
+      alone.per_second, watched.per_second, flags.dashboards, static_cast<double>(bytes) / 1e6,
+      curves, ratio);
+}
+
 double RssMegabytes(int pid) { return ResidentBytes(pid) / 1e6; }
 
 // The slope of the least-squares line through the points.
@@ -271,11 +307,14 @@ void Run(const Flags& flags) {
     settings.insert(settings.end(), flags.settings.begin(), flags.settings.end());
     server.emplace(flags.serve, settings);
   }
-  Load load(flags, server ? server->port() : flags.port);
+  const std::uint16_t port = server ? server->port() : flags.port;
+  Load load(flags, port);
   load.PutItems();
   load.Pairs(1e9, flags.users * flags.warm);
   if (flags.soak_minutes > 0) {
     Soak(flags, load, server ? server->pid() : flags.pid);
+  } else if (flags.dashboards > 0) {
+    MeasureDashboards(flags, load, port);
   } else {
     Measure(flags, load);
   }
@@ -307,6 +346,8 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", flags.rounds, "Rounds; each has every phase once")
       ->capture_default_str();
   app.add_option("--seconds", flags.seconds, "Seconds of a phase")->capture_default_str();
+  app.add_option("--dashboards", flags.dashboards,
+                 "Compares rank and reward with so many open dashboards to those without");
   app.add_option("--soak", flags.soak_minutes,
                  "Minutes of rank and reward; prints memory over time");
   app.add_option("--run-in", flags.run_in_minutes, "Minutes before the soak, to fill the caches")

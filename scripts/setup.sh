@@ -17,7 +17,7 @@ case "${1:-}" in
     packages+=(
       clang-format libgtest-dev librapidcheck-dev libbenchmark-dev
       python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel
-      python3-pip
+      python3-pip curl
     )
     ;;
   *) echo "usage: scripts/setup.sh [--test | --clang]" >&2; exit 2 ;;

@@ -11,27 +11,10 @@ if [ -z "$chromium" ]; then
   echo "SKIPPED: chromium is not installed (apt-get install chromium)"
   exit 77
 fi
-work=$(mktemp -d)
-cleanup() {
-  [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
-  [ -z "${site:-}" ] || kill "$site" 2>/dev/null || true
-  wait 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tests/serving.sh
+source "$(dirname "${BASH_SOURCE[0]}")/serving.sh"
 
-"$program" serve --data "$work/data" --listen 127.0.0.1:0 --set features.dimension=4 >"$work/out" 2>&1 &
-server=$!
-for _ in $(seq 300); do
-  url=$(sed -n 's/.* listens on \(http[^ ]*\)$/\1/p' "$work/out")
-  [ -z "$url" ] || break
-  sleep 0.1
-done
-[ -n "$url" ] || fail "the server did not start: $(cat "$work/out")"
+start_server "$program" --set features.dimension=4
 json=(-s -H 'Content-Type: application/json')
 curl "${json[@]}" -X PUT "$url/v1/items/a" -d '{"features": [1, 0, 0, 0]}'
 curl "${json[@]}" "$url/v1/rank" -d '{"userId": "ada", "eventId": "victim"}' >/dev/null
@@ -81,7 +64,6 @@ Promise.all(tries).then(results => setTimeout(() => {
 </script></body>
 PAGE
 python3 -u -m http.server --bind 127.0.0.1 --directory "$work/site" 0 >"$work/site.log" 2>&1 &
-site=$!
 for _ in $(seq 100); do
   port=$(sed -n 's/.*port \([0-9]*\).*/\1/p' "$work/site.log")
   [ -z "$port" ] || break

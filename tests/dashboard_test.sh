@@ -3,20 +3,11 @@
 # are checked as well. Skipped where there is no Chromium, node or npm.
 # Usage: dashboard_test.sh PROGRAM ROOT BUILD
 set -euo pipefail
-program=$(realpath "$1")
-root=$(realpath "$2")
-packages=$(realpath "$3")/web-tests
-for tool in chromium node npm; do
-  command -v "$tool" >/dev/null || {
-    echo "SKIPPED: $tool is not installed"
-    exit 77
-  }
-done
-mkdir -p "$packages"
-cp "$root/web/package.json" "$root/web/package-lock.json" "$packages"
-npm ci --prefix "$packages" --no-audit --no-fund --loglevel=error
-rm -rf "$packages/types" && mkdir "$packages/types"
-cp -r "$root/web/src" "$root/web/tsconfig.json" "$packages/types"
-"$packages/node_modules/.bin/tsc" -p "$packages/types"
-TESTED_CODBAND=$program WEB_TEST_PACKAGES=$packages WEB_TEST_CHROMIUM=$(command -v chromium) \
-  node --test "$root/web/tests/dashboard.test.mjs"
+program=$1 root=$2 build=$3
+"$root/web/tests/run.sh" "$program" "$build" --test "$root/web/tests/dashboard.test.mjs"
+types=$build/web-tests/types # below the packages, where the compiler finds them
+rm -rf "$types"
+mkdir -p "$types/web" "$types/clients/js"
+cp -r "$root/web/src" "$root/web/tsconfig.json" "$types/web"
+cp "$root/clients/js/api.d.ts" "$types/clients/js"
+"$build/web-tests/node_modules/.bin/tsc" -p "$types/web"

@@ -5,28 +5,9 @@ set -euo pipefail
 program=$1 source=$2 build=$3 kind=$4
 python=/usr/bin/python3
 export PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1
-work=$(mktemp -d)
-server=
-finish() {
-  [ -z "$server" ] || kill "$server" 2>/dev/null || true
-  wait 2>/dev/null || true
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=tests/serving.sh
+source "$(dirname "${BASH_SOURCE[0]}")/serving.sh"
 cd "$work"
-fail() { echo "$1" >&2; exit 1; }
-
-start_server() { # NAME FLAGS...
-  "$program" serve --data "$work/$1" --listen 127.0.0.1:0 "${@:2}" >"$work/$1.log" 2>"$work/$1.errors" &
-  server=$!
-  for _ in $(seq 600); do
-    url=$(grep -oE 'http://127\.0\.0\.1:[0-9]+' "$work/$1.log" || true)
-    [ -z "$url" ] || return 0
-    kill -0 "$server" || fail "the server ended: $(cat "$work/$1.errors")"
-    sleep 0.1
-  done
-  fail "the server does not listen"
-}
 
 # More right records in the second half than chance: the shop has learned.
 check_shop() { # OUTPUT
@@ -37,7 +18,7 @@ check_shop() { # OUTPUT
 
 case $kind in
   python)
-    start_server shop
+    start_server "$program"
     output=$("$python" "$source/examples/shop_python/shop.py" "$url" --visits 200)
     check_shop "$output"
     "$python" "$source/examples/personalizer/move.py" "$url" >output
@@ -58,7 +39,7 @@ assert client.user("bob")["observations"] == 1, client.user("bob")
 END
     "$python" "$source/examples/own_policy/own_policy.py" "$work" >output
     grep -q '^EpsilonGreedy ' output || fail "own_policy: $(cat output)"
-    [ "$(wc -l <regret.csv)" -eq 1001 ] || fail "own_policy: regret.csv has $(wc -l <regret.csv) lines"
+    [ "$(wc -l <regret.csv)" -eq 2201 ] || fail "own_policy: regret.csv has $(wc -l <regret.csv) lines"
     "$python" "$source/examples/paper_figures/figures.py" "$work" 40 >output
     [ "$(wc -l <output)" -eq 3 ] && [ "$(wc -l <setting-2.csv)" -gt 100 ] || fail "paper_figures: $(cat output)"
     # A log of two actions, the second of which is better.
@@ -78,7 +59,7 @@ END
       fail "vw_logs: $(cat output)"
     ;;
   node)
-    start_server shop
+    start_server "$program"
     check_shop "$(node "$source/examples/shop_node/shop.mjs" "$url" 0 200)"
     ;;
   cpp)

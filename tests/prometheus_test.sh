@@ -11,30 +11,12 @@ if [ -z "$prometheus" ] || [ -z "$promtool" ]; then
   echo "SKIPPED: prometheus is not installed (apt-get install prometheus)"
   exit 77
 fi
-work=$(mktemp -d)
-cleanup() {
-  [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
-  [ -z "${scraper:-}" ] || kill "$scraper" 2>/dev/null || true
-  wait 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tests/serving.sh
+source "$(dirname "${BASH_SOURCE[0]}")/serving.sh"
 
 "$promtool" check rules "$root/deploy/prometheus/alerts.yml" || fail "the rules are not valid"
 
-"$program" serve --demo --data "$work/data" --listen 127.0.0.1:0 \
-  --set decision_log.directory="$work/log" >"$work/out" 2>&1 &
-server=$!
-for _ in $(seq 600); do
-  url=$(sed -n 's/.* listens on \(http[^ ]*\)$/\1/p' "$work/out")
-  [ -z "$url" ] || break
-  sleep 0.1
-done
-[ -n "$url" ] || fail "the server did not start: $(cat "$work/out")"
+start_server "$program" --demo --set decision_log.directory="$work/log"
 
 port=$((20000 + RANDOM % 20000))
 cat >"$work/prometheus.yml" <<END
@@ -46,7 +28,6 @@ scrape_configs:
 END
 "$prometheus" --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" \
   --web.listen-address="127.0.0.1:$port" >"$work/prometheus.log" 2>&1 &
-scraper=$!
 
 python3 - "$root" "http://127.0.0.1:$port" <<'END' || fail "see above"
 import json, re, sys, time, urllib.parse, urllib.request

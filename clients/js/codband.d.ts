@@ -52,8 +52,11 @@ export class Client {
   constructor(options?: ClientOptions);
   /** Rewards of report() that could not be delivered. */
   failed: number;
-  /** Ranks actions for a user and chooses one: rewardActionId. Without actions the whole catalogue is ranked. */
-  rank(userId: string, actions?: Action[] | undefined, options?: RankOptions): Promise<Ranked>;
+  /**
+   * Ranks actions for a user and chooses one: rewardActionId. Without actions the whole catalogue is ranked; without a
+   * user (null) the visitor is anonymous.
+   */
+  rank(userId: string | null, actions?: Action[] | undefined, options?: RankOptions): Promise<Ranked>;
   /** Tells what an event brought and waits until the server has it on disk. */
   reward(eventId: string, value: number): Promise<Rewarded>;
   /** Queues a reward and returns at once. */
@@ -63,7 +66,7 @@ export class Client {
   /** Tells that a deferred choice was shown. */
   activate(eventId: string): Promise<void>;
   /** rank in the words of Microsoft's reinforcement_learning client. */
-  chooseRank(eventId: string, userId: string, contextFeatures?: RankRequest['contextFeatures'],
+  chooseRank(eventId: string, userId: string | null, contextFeatures?: RankRequest['contextFeatures'],
              actions?: Action[]): Promise<Ranked>;
   /** reward in the words of Microsoft's reinforcement_learning client. */
   reportOutcome(eventId: string, value: number): Promise<Rewarded>;

@@ -94,9 +94,9 @@ export class Client {
 
   /** @type {import('./codband.js').Client['rank']} */
   async rank(userId, actions, options = {}) {
-    requireText('userId', userId);
+    if (userId !== null) requireText('userId', userId);
     const {eventId = newEventId(), explain = false, timeoutMs = this._timeoutMs, ...rest} = options;
-    const body = {userId, eventId, ...(actions ? {actions} : {}), ...rest};
+    const body = {...(userId === null ? {} : {userId}), eventId, ...(actions ? {actions} : {}), ...rest};
     try {
       const reply = await this._call('POST', explain ? '/v1/rank?explain=true' : '/v1/rank', {body, forMs: timeoutMs});
       return {...reply, isDefault: false};

@@ -32,10 +32,13 @@ class EpsilonGreedy(codband.CustomPolicy):
         b += reward * features
 
 
+BASELINES = ["codband", "codband:paper", "linucb", "lints", "adts", "dlinucb", "club", "sclub", "uniform-linucb", "random"]
+
+
 def main():
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    result = codband.simulate(["codband", "dlinucb", "linucb", EpsilonGreedy, "random"], users=20, models=4,
-                              rounds=200, period=(60, 120), dim=10, seeds=2)
+    result = codband.simulate([EpsilonGreedy, *BASELINES], users=20, models=4, rounds=200, period=(60, 120), dim=10,
+                              seeds=2)
     for row in result.summary():
         print(f"{row['policy']:14} regret {row['mean_regret']:8.1f} ± {row['sd_regret']:.1f}, "
               f"{row['detected']} of {row['true_changes']} changes detected")

@@ -37,15 +37,16 @@ class AsyncClient(Calls):
         self._idle: list[_Connection] = []
         self._reports: set[asyncio.Task] = set()
 
-    async def rank(self, user: str, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
-                   context: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
-                   defer_activation: bool = False, explain: bool = False,
+    async def rank(self, user: str | None, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
+                   context: Any = None, user_features: Any = None, excluded: Iterable[str] = (),
+                   top_k: int | None = None, defer_activation: bool = False, explain: bool = False,
                    timeout: float | None = None) -> RankReply:
         """Ranks actions for a user and chooses one; see Client.rank."""
         excluded = wire.listed("excluded", excluded)
         event_id = event_id or wire.new_event_id()
-        request = wire.rank_request(user, actions, event_id=event_id, context=context, excluded=excluded,
-                                    top_k=top_k, defer_activation=defer_activation, explain=explain)
+        request = wire.rank_request(user, actions, explain, event_id=event_id, context=context,
+                                    user_features=user_features, excluded=excluded, top_k=top_k,
+                                    defer_activation=defer_activation)
         try:
             return wire.rank_reply(await self._call(request, timeout or self._timeout))
         except UnavailableError as failure:
@@ -73,10 +74,7 @@ class AsyncClient(Calls):
             await self._call(wire.activate_request(event_id))
 
     async def import_history(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """Lets the server learn what happened before: ``{"userId", "itemId", "value", "features"?, "time"?}``.
-
-        Returns how many were ``accepted``, how many ``duplicates`` there were, and those ``skipped``.
-        """
+        """Lets the server learn what happened before; see Client.import_history."""
         report: dict[str, Any] = {"accepted": 0, "duplicates": 0, "skipped": []}
         for first, request in wire.history_requests(events):
             wire.add_history_reply(report, first, await self._call(request))
@@ -123,13 +121,8 @@ class AsyncClient(Calls):
                 async with self._slots:
                     limit = min(max(end - clock(), 0.001), max(self._timeout, 1.0))
                     status, after, body = await asyncio.wait_for(self._send(request), limit)
-                if not wire.is_retried(status):
-                    if status == 404 and request.gone_is_done and attempt > 0:
-                        return None
-                    result = wire.result_of(status, body)
-                    return result if then is None else then(result)
-                failure: Exception = wire.error_of(status, body)
-            except _CONNECTION_ERRORS as error:
+                return self._answer(request, attempt, status, body, then)
+            except _CONNECTION_ERRORS as error:  # UnavailableError is one
                 failure = error
             delay = self._backoff.delay(attempt, after)
             if once or clock() + delay >= end:

@@ -54,7 +54,7 @@ class Calls:
         """Sends the request until it is answered, for so many seconds, or once; then(reply) if given."""
         raise NotImplementedError
 
-    def choose_rank(self, event_id: str, user: str, context: Any = None,
+    def choose_rank(self, event_id: str, user: str | None, context: Any = None,
                     actions: Sequence[Any] | None = None) -> RankReply:
         """rank() in the words of Microsoft's reinforcement_learning client."""
         return self.rank(user, actions, event_id=event_id, context=context)  # type: ignore[attr-defined]
@@ -109,6 +109,15 @@ class Calls:
     def _unsent(self, event_id: str) -> dict[str, Any] | None:
         """The answer to the reward of an event that the server does not know; None if it does."""
         return {"eventId": event_id, "status": "default", "sequence": 0} if event_id in self._defaults else None
+
+    @staticmethod
+    def _answer(request: wire.Request, attempt: int, status: int, body: bytes,
+                then: Callable[[Any], Any] | None) -> Any:
+        """What a reply says; UnavailableError where another attempt may help."""
+        if status == 404 and request.gone_is_done and attempt > 0:
+            return None
+        result = wire.result_of(status, body)
+        return result if then is None else then(result)
 
     def _unavailable(self, failure: Exception) -> UnavailableError:
         if isinstance(failure, UnavailableError):

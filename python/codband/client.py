@@ -60,19 +60,21 @@ class Client(Calls):
 
     # Rank and reward ---------------------------------------------------------------------------
 
-    def rank(self, user: str, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
-             context: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
-             defer_activation: bool = False, explain: bool = False,
+    def rank(self, user: str | None, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
+             context: Any = None, user_features: Any = None, excluded: Iterable[str] = (),
+             top_k: int | None = None, defer_activation: bool = False, explain: bool = False,
              timeout: float | None = None) -> RankReply:
         """Ranks actions for a user and chooses one.
 
         ``actions`` are ids of items or dictionaries ``{"id", "features"}``; without them the whole
-        catalogue is ranked.
+        catalogue is ranked. ``context`` and ``user_features`` are features by name of the visit and of the
+        user; without a user (None) the visitor is anonymous.
         """
         excluded = wire.listed("excluded", excluded)
         event_id = event_id or wire.new_event_id()
-        request = wire.rank_request(user, actions, event_id=event_id, context=context, excluded=excluded,
-                                    top_k=top_k, defer_activation=defer_activation, explain=explain)
+        request = wire.rank_request(user, actions, explain, event_id=event_id, context=context,
+                                    user_features=user_features, excluded=excluded, top_k=top_k,
+                                    defer_activation=defer_activation)
         try:
             return wire.rank_reply(self._call(request, timeout or self._timeout))
         except UnavailableError as failure:
@@ -150,13 +152,8 @@ class Client(Calls):
             after = None
             try:
                 status, after, body = self._send(request, max(end - time.monotonic(), 0.001))
-                if not wire.is_retried(status):
-                    if status == 404 and request.gone_is_done and attempt > 0:
-                        return None
-                    result = wire.result_of(status, body)
-                    return result if then is None else then(result)
-                failure: Exception = wire.error_of(status, body)
-            except _CONNECTION_ERRORS as error:
+                return self._answer(request, attempt, status, body, then)
+            except _CONNECTION_ERRORS as error:  # UnavailableError is one
                 failure = error
             delay = self._backoff.delay(attempt, after)
             if once or time.monotonic() + delay >= end:

@@ -35,16 +35,18 @@ class Engine:
         texts = [(key, _setting(value)) for key, value in given.items() if value is not None]
         self._core = _core.Engine(os.fspath(directory), texts)
 
-    def rank(self, user: str, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
-             context: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
+    def rank(self, user: str | None, actions: Sequence[Any] | None = None, *, event_id: str | None = None,
+             context: Any = None, user_features: Any = None, excluded: Iterable[str] = (), top_k: int | None = None,
              defer_activation: bool = False, explain: bool = False) -> dict[str, Any]:
         """Ranks actions for a user and chooses one: ``rewardActionId``, ``ranking``, ``eventId``, …
 
         ``actions`` are ids of items or dictionaries ``{"id", "features"}``; without them the whole
-        catalogue is ranked. The same request with the same event id gets the same decision.
+        catalogue is ranked. ``context`` and ``user_features`` are features by name of the visit and of the
+        user; without a user (None) the visitor is anonymous. The same request with the same event id gets the
+        same decision.
         """
-        body = rank_body(user, actions, event_id=event_id, context=context, excluded=excluded,
-                         top_k=top_k, defer_activation=defer_activation)
+        body = rank_body(user, actions, event_id=event_id, context=context, user_features=user_features,
+                         excluded=excluded, top_k=top_k, defer_activation=defer_activation)
         return json.loads(self._core.rank(_json(body), explain))
 
     def reward(self, event_id: str, value: float) -> dict[str, Any]:
@@ -121,10 +123,11 @@ class Engine:
         self.close()
 
 
-def rank_body(user: str, actions: Sequence[Any] | None, *, event_id: str | None, context: Any,
-              excluded: Iterable[str], top_k: int | None, defer_activation: bool) -> dict[str, Any]:
+def rank_body(user: str | None, actions: Sequence[Any] | None, *, event_id: str | None, context: Any,
+              user_features: Any, excluded: Iterable[str], top_k: int | None,
+              defer_activation: bool) -> dict[str, Any]:
     """The JSON of POST /v1/rank."""
-    body: dict[str, Any] = {"userId": user}
+    body: dict[str, Any] = {} if user is None else {"userId": user}
     if event_id is not None:
         body["eventId"] = event_id
     if actions is not None:
@@ -132,6 +135,8 @@ def rank_body(user: str, actions: Sequence[Any] | None, *, event_id: str | None,
                            "features" in a else a for a in listed("actions", actions)]
     if context is not None:
         body["contextFeatures"] = context
+    if user_features is not None:
+        body["userFeatures"] = user_features
     excluded = listed("excluded", excluded)
     if excluded:
         body["excludedActions"] = excluded

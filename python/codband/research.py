@@ -15,6 +15,10 @@ import numpy as np
 from . import _core
 from .ope import Log, read_log
 
+# The colours and dash patterns of the reports (codband/report/svg_parts.cc), by number.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#33373d")
+_DASHES = ("-", "-.", ":")
+
 
 class CustomPolicy:
     """A policy of your own, for :func:`simulate`, :func:`replay` and :func:`evaluate`.
@@ -136,8 +140,11 @@ class Comparison:
             axes = plt.figure().gca()
         for policy in self.policies:
             mean, sd = policy.regret.mean(axis=0), policy.regret.std(axis=0)
-            (line,) = axes.plot(self.rounds, mean, label=policy.name)
-            axes.fill_between(self.rounds, mean - sd, mean + sd, color=line.get_color(), alpha=0.2)
+            number = _core.policy_colour(policy.name)
+            colour = _COLOURS[number % len(_COLOURS)] if number >= 0 else "#8a929d"
+            axes.plot(self.rounds, mean, label=policy.name, color=colour, linewidth=3 if policy.name == "codband" else 1.5,
+                      linestyle=_DASHES[max(0, number) // len(_COLOURS) % len(_DASHES)])
+            axes.fill_between(self.rounds, mean - sd, mean + sd, color=colour, alpha=0.16, linewidth=0)
         axes.set_xlabel("rounds")
         axes.set_ylabel("accumulated regret")
         axes.legend()

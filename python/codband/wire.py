@@ -95,11 +95,9 @@ class Backoff:
         return wait if retry_after is None else max(wait, retry_after)
 
 
-def rank_request(user: str, actions: Sequence[Any] | None, *, event_id: str, context: Any,
-                 excluded: Iterable[str], top_k: int | None, defer_activation: bool,
-                 explain: bool) -> Request:
-    body = rank_body(user, actions, event_id=event_id, context=context, excluded=excluded, top_k=top_k,
-                     defer_activation=defer_activation)
+def rank_request(user: str | None, actions: Sequence[Any] | None, explain: bool, **fields: Any) -> Request:
+    """POST /v1/rank, with the fields of rank_body."""
+    body = rank_body(user, actions, **fields)
     return _with_json("POST", "/v1/rank?explain=true" if explain else "/v1/rank", body)
 
 
@@ -163,10 +161,6 @@ def new_event_id() -> str:
     return uuid.uuid4().hex
 
 
-def is_retried(status: int) -> bool:
-    return status in _RETRIED
-
-
 def retry_after(value: str | None) -> float | None:
     """Seconds of a header field Retry-After; None if there are none."""
     try:
@@ -196,7 +190,7 @@ def error_of(status: int, body: bytes) -> Exception:
     kinds = {401: AuthError, 403: AuthError, 409: ConflictError, 410: LateError, 422: NotLearnedError}
     if status in kinds:
         return kinds[status](message)
-    if is_retried(status):
+    if status in _RETRIED:
         return UnavailableError(f"{code}: {message}")
     return DataError(f"{code}: {message}") if status == 507 else Error(f"{code}: {message}")
 

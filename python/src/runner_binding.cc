@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codband/experiments/replay_output.h"
+#include "codband/experiments/result_figures.h"
 #include "codband/experiments/simulation_settings.h"
 #include "codband/experiments/stress.h"
 #include "codband/replay/play.h"
@@ -196,6 +197,7 @@ void BindRunner(py::module_& module) {
       .def_property_readonly("seed", [](const ScriptedRandom& r) { return r.key().seed; })
       .def_property_readonly("event", [](const ScriptedRandom& r) { return r.key().event; });
 
+  module.def("policy_colour", &experiments::PolicyColour);
   module.def("simulate", &Simulate);
   module.def("simulate_scripted", &SimulateScripted);
   module.def("replay", &Replay);

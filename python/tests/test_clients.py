@@ -64,6 +64,12 @@ def test_a_shop(make, server):
         client.flush()
         assert client.user("ann")["observations"] == 3
         assert [model["users"] for model in client.models()] == [1] and client.changes() == []
+        young = {"event_id": "e-8", "user_features": {"age": "young"}}
+        assert client.rank("ann", ["jazz"], **young).chosen == client.rank("ann", ["jazz"], **young).chosen
+        with pytest.raises(codband.ConflictError):
+            client.rank("ann", ["jazz"], event_id="e-8", user_features={"age": "old"})
+        anonymous = client.rank(None, ["jazz", "rock"])
+        assert not anonymous.is_default and client.reward(anonymous.event_id, 1)["status"] == "accepted"
         client.forget_user("ann")
         with pytest.raises(KeyError):
             client.user("ann")

@@ -55,6 +55,22 @@ def test_same_request_same_decision_and_other_request_conflict(tmp_path):
         engine.activate("f")
 
 
+def test_features_of_the_visit_and_of_the_user_are_part_of_the_request(tmp_path):
+    with codband.Engine(tmp_path) as engine:
+        engine.put_item("a", {"genre": "jazz"})
+        about = {"context": {"device": "phone"}, "user_features": {"age": "young"}}
+        engine.rank("ann", event_id="e", **about)
+        engine.rank("ann", event_id="e", **about)
+        for part in about:
+            with pytest.raises(codband.ConflictError):
+                engine.rank("ann", event_id="e", **{**about, part: {"other": "x"}})
+        with pytest.raises(ValueError, match="userFeatures"):
+            engine.rank("ann", user_features={"age": None})
+        anonymous = engine.rank(None)
+        assert engine.reward(anonymous["eventId"], 1)["status"] == "accepted"
+        assert engine.stats()["users"] == 0
+
+
 def test_misuse_names_the_field_and_changes_nothing(tmp_path):
     with codband.Engine(tmp_path, dim=4, settings={"rewards.max": 1, "durability.sync": False}) as engine:
         fill(engine)

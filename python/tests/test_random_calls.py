@@ -188,6 +188,7 @@ def test_random_calls_of_an_engine(seed, tmp_path):
     steps = {
         "put": lambda: engine.put_item(either(rng.choice("abc")), either({"x": rng.random()}), tags=either(["t"])),
         "rank": lambda: engine.rank(either(rng.choice("uvw")), either(None), event_id=either(f"e{rng.randrange(20)}"),
+                                    context=either({"device": rng.choice("pq")}), user_features=either({"age": 3}),
                                     excluded=either([]), top_k=either(None), explain=rng.random() < 0.5),
         "reward": lambda: engine.reward(either(f"e{rng.randrange(20)}"), either(rng.random())),
         "activate": lambda: engine.activate(either(f"e{rng.randrange(20)}")),

@@ -1,7 +1,7 @@
 // Curves by uPlot; streams, bars and intervals as SVG.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import uPlot from 'uplot';
-import {groupColour, groupName, number} from './format';
+import {groupColour, groupName, many, number, tickFormat} from './format';
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -40,6 +40,12 @@ export interface Curve {
   low?: (number | null)[];
   high?: (number | null)[];
 }
+
+// Seconds between ticks.
+const kTimeSteps = [
+  5, 10, 30, 60, 300, 600, 900, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400,
+  60 * 86400, 90 * 86400,
+];
 
 // Curves with bands over time. `summary` is what it says, for those who cannot see it.
 export function Curves(props: {times: number[]; curves: Curve[]; unit: string; summary: string; height?: number}) {
@@ -81,6 +87,7 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
       font: '12px system-ui, sans-serif',
       size,
     });
+    const step = (props.times[1] ?? 0) - (props.times[0] ?? 0);
     plot.current?.destroy();
     plot.current = new uPlot(
       {
@@ -90,7 +97,12 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
         bands,
         legend: {show: false},
         cursor: {drag: {x: false, y: false}},
-        axes: [axis(50), {...axis(50), values: (_, ticks) => ticks.map(tick => number(tick, 2))}],
+        padding: [8, 36, 0, 0], // half of the last time
+        axes: [{...axis(32), space: 90, incrs: kTimeSteps.filter(each => each >= Math.min(60, step)), values: (self, ticks, _, __, apart) => {
+          const {min = 0, max = 0} = self.scales.x;
+          const clock = tickFormat(apart, max - min);
+          return ticks.map(tick => clock.format(tick * 1000));
+        }}, {...axis(50), values: (_, ticks) => ticks.map(tick => number(tick, 2))}],
         scales: {y: {range: (_, low, high) => {
           const room = Math.max(0.02, 0.08 * (high - low));
           return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
@@ -153,7 +165,7 @@ export function Stream(props: {times: number[]; groups: Map<number, number[]>; s
   const middle = props.times.findIndex(time => time >= props.times[0] + span / 2);
   const fits = n > 2 && Math.abs(x(middle) - 8 - inner / 2) < inner / 8;
   const ticks = n < 2 ? [0] : fits ? [0, middle, n - 1] : [0, n - 1];
-  const clock = new Intl.DateTimeFormat(undefined, span > 86400 ? {day: 'numeric', month: 'short'} : {hour: '2-digit', minute: '2-digit'});
+  const clock = tickFormat(span / 2, span);
   return (
     <figure class="chart">
       <div ref={box} class="plot">
@@ -161,7 +173,7 @@ export function Stream(props: {times: number[]; groups: Map<number, number[]>; s
           <svg width={wide} height={height} role="group" aria-label={props.summary}>
             {layers.map(layer => (
               <a href={`#/groups/${layer.id}`} key={layer.id} aria-label={groupName(layer.id)}>
-                <path d={layer.path} fill={groupColour(layer.id)} class="stream"><title>{`${groupName(layer.id)}: ${layer.size} users now`}</title></path>
+                <path d={layer.path} fill={groupColour(layer.id)} class="stream"><title>{`${groupName(layer.id)}: ${many(layer.size, 'user')} now`}</title></path>
                 {layer.tall >= 13 && <text x={8 + inner + 6} y={layer.middle + 4} class="tick">{groupName(layer.id)}</text>}
               </a>
             ))}
@@ -176,13 +188,14 @@ export function Stream(props: {times: number[]; groups: Map<number, number[]>; s
 }
 
 // Counts over time, as bars.
-export function Bars(props: {times: number[]; values: number[]; unit: string; summary: string}) {
+export function Bars(props: {times: number[]; values: number[]; unit: string; summary: string; colour?: string}) {
   const {box, width} = useWidth();
-  const height = 150;
+  const height = 206;
   const n = props.times.length;
   const most = Math.max(1, ...props.values);
   const step = n > 1 ? (width - 44) / n : width - 44;
-  const clock = new Intl.DateTimeFormat(undefined, n > 1 && props.times[n - 1] - props.times[0] > 86400 ? {day: 'numeric', month: 'short'} : {hour: '2-digit', minute: '2-digit'});
+  const span = Math.max(60, props.times[n - 1] - props.times[0]);
+  const clock = tickFormat(span, span);
   return (
     <figure class="chart">
       <div ref={box} class="plot">
@@ -193,7 +206,7 @@ export function Bars(props: {times: number[]; values: number[]; unit: string; su
             <text x={34} y={height - 22} class="tick" text-anchor="end">0</text>
             {props.values.map((value, i) => {
               const tall = ((height - 38) * value) / most;
-              return <rect key={i} x={42 + i * step} y={height - 25 - tall} width={Math.max(1, Math.min(40, step - 1.5))} height={tall} class="column"><title>{`${clock.format(new Date(props.times[i] * 1000))}: ${value} ${props.unit}`}</title></rect>;
+              return <rect key={i} x={42 + i * step} y={height - 25 - tall} width={Math.max(1, Math.min(40, step - 1.5))} height={tall} class="column" style={props.colour ? {fill: props.colour} : undefined}><title>{`${clock.format(new Date(props.times[i] * 1000))}: ${many(value, props.unit)}`}</title></rect>;
             })}
             {(n < 2 ? [0] : [0, n - 1]).map(i => (
               <text key={i} x={42 + i * step + (i === 0 ? 0 : Math.min(40, step))} y={height - 8} class="tick" text-anchor={i === 0 ? 'start' : 'end'}>{clock.format(new Date(props.times[i] * 1000))}</text>
@@ -203,6 +216,16 @@ export function Bars(props: {times: number[]; values: number[]; unit: string; su
       </div>
     </figure>
   );
+}
+
+// Three to seven round numbers from low to high.
+function roundTicks(low: number, high: number): number[] {
+  const rough = (high - low || 1) / 6;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5].find(each => each * power >= rough) ?? 10);
+  const ticks: number[] = [];
+  for (let i = Math.ceil(low / step); i * step <= high; ++i) ticks.push(i * step);
+  return ticks;
 }
 
 export interface IntervalRow {
@@ -231,10 +254,9 @@ export function Intervals(props: {rows: IntervalRow[]; summary: string}) {
       <div ref={box} class="plot">
         {width > 0 && rows.length > 0 && (
           <svg width={width} height={height} role="img" aria-label={props.summary}>
-            {[0, 0.5, 1].map(share => {
-              const value = low + share * (high - low);
-              return <g key={share}><line x1={x(value)} x2={x(value)} y1={4} y2={height - 26} class="grid" /><text x={x(value)} y={height - 8} class="tick" text-anchor={share === 1 ? 'end' : 'middle'}>{number(value)}</text></g>;
-            })}
+            {roundTicks(low, high).map(value => (
+              <g key={value}><line x1={x(value)} x2={x(value)} y1={4} y2={height - 26} class="grid" /><text x={x(value)} y={height - 8} class="tick" text-anchor="middle">{number(value, 2)}</text></g>
+            ))}
             {rows.map((row, i) => {
               const y = 20 + 34 * i;
               return (

@@ -1,6 +1,6 @@
 // What other policies would have earned, from logged decisions.
 import {useState} from 'preact/hooks';
-import {get, upload, type Evaluation} from './api';
+import {get, upload, type EvaluationReply, type Logs} from './api';
 import {Intervals} from './charts';
 import {bytes, count, number} from './format';
 import {Card, Code, Empty, Failure, Scroll, short, useLoad} from './ui';
@@ -10,12 +10,7 @@ const kPolicyColours: Record<string, string> = {logged: 'var(--fg)', first: 'var
 export const policyColour = (name: string) =>
   name.startsWith('codband') ? 'var(--codband)' : kPolicyColours[name] ?? '#009e73';
 
-interface Logs {
-  enabled: boolean;
-  logs: {name: string; bytes: number}[];
-}
-
-function Result(props: {result: Evaluation}) {
+function Result(props: {result: EvaluationReply}) {
   const {result} = props;
   const rows = result.policies.flatMap(policy => {
     const headline = policy.estimates.find(estimate => estimate.headline);
@@ -59,7 +54,7 @@ export function Evaluate() {
   const [log, setLog] = useState('all');
   const [file, setFile] = useState<File | null>(null);
   const [policies, setPolicies] = useState('logged,first,uniform,codband');
-  const [result, setResult] = useState<Evaluation>();
+  const [result, setResult] = useState<EvaluationReply>();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const run = async (event: Event) => {
@@ -70,7 +65,7 @@ export function Evaluate() {
     if (!file) query.set('log', log);
     else if (file.name.endsWith('.csv')) query.set('input', 'csv');
     try {
-      setResult(await upload<Evaluation>(`/v1/evaluate?${query}`, file ?? new Blob()));
+      setResult(await upload<EvaluationReply>(`/v1/evaluate?${query}`, file ?? new Blob()));
     } catch (failure) {
       setResult(undefined);
       setError(failure);

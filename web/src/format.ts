@@ -7,10 +7,14 @@ export function number(value: number | undefined | null, digits = 3): string {
   if (value === undefined || value === null || !Number.isFinite(value)) return '–';
   const size = Math.abs(value);
   if (size >= 1000) return count(value);
-  const text = value.toFixed(size >= 100 ? 1 : digits);
-  if (Number(text) !== 0) return text;
-  return value === 0 || digits < 3 ? '0' : value.toExponential(1);
+  const text = size.toFixed(size >= 100 ? 1 : digits);
+  const sign = value < 0 ? '−' : '';
+  if (Number(text) !== 0) return sign + text;
+  return value === 0 || digits < 3 ? '0' : sign + size.toExponential(1);
 }
+
+// "1 user", "2 users".
+export const many = (value: number, unit: string) => `${count(value)} ${unit}${Math.round(value) === 1 ? '' : 's'}`;
 
 // With a sign, and always as many digits.
 export function signed(value: number, digits = 3): string {
@@ -44,9 +48,11 @@ export function duration(seconds: number): string {
 }
 
 // In the reader's zone.
-const clock = new Intl.DateTimeFormat(undefined, {hour: '2-digit', minute: '2-digit', second: '2-digit'});
 const full = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'medium'});
-export const clockTime = (time: string | number) => clock.format(new Date(time));
+// For ticks that are so many seconds apart, of an axis that is so many seconds long.
+export const tickFormat = (apart: number, long: number) => new Intl.DateTimeFormat(undefined,
+  long > 86400 ? {day: 'numeric', month: 'short', ...(apart < 86400 ? {hour: '2-digit'} : {})}
+    : {hour: '2-digit', minute: '2-digit', ...(apart < 60 ? {second: '2-digit'} : {})});
 export const fullTime = (time: string | number) => full.format(new Date(time));
 
 // One colour for one group, everywhere: Okabe and Ito's, which colour-blind eyes tell apart, without

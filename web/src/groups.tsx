@@ -1,9 +1,9 @@
 // Who likes what, and who comes and goes.
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import cloud from 'd3-cloud';
-import {get, type Change, type Column, type Model, type Series} from './api';
+import {get, type Change, type Changes, type FeatureReport, type Model, type Models, type ModelWithParameter, type Stats} from './api';
 import {Bars, Stream} from './charts';
-import {count, groupColour, groupName, number, percent, signed} from './format';
+import {count, groupColour, groupName, many, number, percent, signed} from './format';
 import {useLive} from './live';
 import {groupSizes} from './series';
 import {Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
@@ -15,14 +15,7 @@ interface Placed {
   y: number;
 }
 
-// The layout begins anywhere: the middle of the words belongs into the middle.
-function centred(words: Placed[]): Placed[] {
-  const xs = words.map(word => word.x);
-  const ys = words.map(word => word.y);
-  const x = (Math.min(...xs) + Math.max(...xs)) / 2;
-  const y = (Math.min(...ys) + Math.max(...ys)) / 2;
-  return words.map(word => ({...word, x: word.x - x, y: word.y - y + word.size / 4}));
-}
+const kMostZoom = 1.6;
 
 // The words that the best items of a group have more often than all items have.
 function Cloud(props: {model: Model; height?: number}) {
@@ -30,6 +23,8 @@ function Cloud(props: {model: Model; height?: number}) {
   const box = useRef<HTMLDivElement>(null);
   const [words, setWords] = useState<Placed[]>([]);
   const [width, setWidth] = useState(0);
+  const drawn = useRef<SVGGElement>(null);
+  const [view, setView] = useState('0 0 1 1');
   const height = props.height ?? 150;
   const lifted = model.topTags.filter(tag => tag.lift > 1.05).sort((a, b) => b.lift * Math.sqrt(b.count) - a.lift * Math.sqrt(a.count)).slice(0, 24);
   const key = lifted.map(tag => `${tag.tag}:${tag.lift.toFixed(2)}:${tag.count}`).join(' ');
@@ -48,17 +43,25 @@ function Cloud(props: {model: Model; height?: number}) {
       .fontWeight(600)
       .fontSize(word => word.size!)
       .random(() => (seed = (seed * 16807) % 2147483647) / 2147483647)
-      .on('end', placed => setWords(centred(placed as Placed[])));
+      .on('end', placed => setWords(placed as Placed[]));
     layout.start();
     return () => {
       layout.stop();
     };
   }, [key]);
+  // The layout begins anywhere and leaves room: the view is what was drawn, larger if there is room.
+  useLayoutEffect(() => {
+    if (!drawn.current || words.length === 0) return;
+    const found = drawn.current.getBBox();
+    const w = Math.max(found.width, width / kMostZoom);
+    const h = Math.max(found.height, height / kMostZoom);
+    setView(`${found.x + (found.width - w) / 2} ${found.y + (found.height - h) / 2} ${w} ${h}`);
+  }, [words]);
   if (lifted.length === 0) return <div class="cloud"><div ref={box}><p class="muted">No tag stands out.</p></div></div>;
   return (
     <div class="cloud"><div ref={box}>
-      <svg width={width} height={height} role="img" aria-label={`Words of ${groupName(model.modelId)}: ${lifted.map(tag => tag.tag).join(', ')}`}>
-        <g transform={`translate(${width / 2},${height / 2})`}>
+      <svg width={width} height={height} viewBox={view} role="img" aria-label={`Words of ${groupName(model.modelId)}: ${lifted.map(tag => tag.tag).join(', ')}`}>
+        <g ref={drawn}>
           {words.map(word => (
             <text key={word.text} x={word.x} y={word.y} text-anchor="middle" class="word" style={{fontSize: `${word.size}px`, fill: `color-mix(in srgb, ${groupColour(model.modelId)} 55%, var(--fg))`}}>{word.text}</text>
           ))}
@@ -82,8 +85,8 @@ function ItemList(props: {title: string; items: {id: string; mean: number}[]; mo
 }
 
 export function Groups() {
-  const {value, error} = useLoad('models', () => get<{models: Model[]}>('/v1/models?top=40'), 5000);
-  const series = useLoad('sizes', () => get<Series>('/v1/stats?step=60'), 30000);
+  const {value, error} = useLoad('models', () => get<Models>('/v1/models?top=40'), 5000);
+  const series = useLoad('sizes', () => get<Stats>('/v1/stats?step=60'), 30000);
   if (!value) return <Failure error={error} />;
   const models = value.models.filter(model => model.users > 0 || model.periods > 0);
   const points = series.value?.points ?? [];
@@ -99,7 +102,7 @@ export function Groups() {
       <div class="grid">
         {models.slice(0, 24).map(model => (
           <Card key={model.modelId} class="group-card">
-            <header><h2><Group model={model.modelId} /></h2><div class="aside">{count(model.users)} users · {percent(model.popularity, 0)}</div></header>
+            <header><h2><Group model={model.modelId} /></h2><div class="aside">{many(model.users, 'user')} · {percent(model.popularity, 0)}</div></header>
             <Cloud model={model} />
             <p class="muted">Best: {model.topItems.slice(0, 3).map((item, i) => <span key={item.id}>{i > 0 && ', '}<ItemLink item={item.id} /></span>)}</p>
           </Card>
@@ -110,7 +113,7 @@ export function Groups() {
 }
 
 // What matters to a group: parameters, by how much the feature can add.
-function Matters(props: {model: Model; columns: Column[]}) {
+function Matters(props: {model: ModelWithParameter; columns: FeatureReport['columns']}) {
   const {model, columns} = props;
   const rows = (model.parameter ?? []).map((weight, i) => {
     const column = columns[i];
@@ -151,10 +154,10 @@ function Flows(props: {model: number; changes: Change[]}) {
 
 export function GroupPage(props: {id: string}) {
   const live = useLive();
-  const {value: model, error} = useLoad(`model ${props.id}`, () => get<Model>(`/v1/models/${encodeURIComponent(props.id)}?top=40`), 5000);
-  const features = useLoad('features', () => get<{columns: Column[]}>('/v1/features'));
-  const changes = useLoad(`flows ${props.id}`, () => get<{changes: Change[]}>('/v1/changes?limit=200'), 5000);
-  const series = useLoad('sizes', () => get<Series>('/v1/stats?step=60'), 30000);
+  const {value: model, error} = useLoad(`model ${props.id}`, () => get<ModelWithParameter>(`/v1/models/${encodeURIComponent(props.id)}?top=40`), 5000);
+  const features = useLoad('features', () => get<FeatureReport>('/v1/features'));
+  const changes = useLoad(`flows ${props.id}`, () => get<Changes>('/v1/changes?limit=200'), 5000);
+  const series = useLoad('sizes', () => get<Stats>('/v1/stats?step=60'), 30000);
   if (error && error.status === 404) return <><div class="title"><h1>{groupName(Number(props.id))}</h1></div><Card><Empty title="There is no such group any more: its users have all gone to others." /></Card></>;
   if (!model) return <Failure error={error} />;
   const points = series.value?.points ?? [];
@@ -177,7 +180,7 @@ export function GroupPage(props: {id: string}) {
       <Card title="Items"><div class="columns"><ItemList title="Best" items={best} most={most} /><ItemList title="Worst" items={worst} most={most} /></div></Card>
       <div class="columns">
         <Card title="Who came and went"><Flows model={model.modelId} changes={changes.value?.changes ?? []} /></Card>
-        <Card title="Size over time"><Bars times={points.map(point => Date.parse(point.time) / 1000)} values={sizes} unit="users" summary={`Users of ${groupName(model.modelId)} over the last hour`} /></Card>
+        <Card title="Size over time"><Bars times={points.map(point => Date.parse(point.time) / 1000)} values={sizes} unit="user" colour={groupColour(model.modelId)} summary={`Users of ${groupName(model.modelId)} over the last hour`} /></Card>
       </div>
       <Scroll label="Group as the API has it"><p class="hint">The same from the API: <a href={`/v1/models/${model.modelId}`}>/v1/models/{model.modelId}</a></p></Scroll>
     </>

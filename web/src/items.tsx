@@ -1,6 +1,6 @@
 // The catalogue: find, look at, add, edit, delete.
 import {useState} from 'preact/hooks';
-import {ApiError, get, id, put, remove, type Item, type Session} from './api';
+import {ApiError, get, id, put, remove, type ItemPage as PageOfItems, type Session, type StoredItem} from './api';
 import {count, number, signed} from './format';
 import {Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
 
@@ -8,7 +8,7 @@ const kPage = 25;
 const mayEdit = (session: Session) => session.role === 'admin' || session.role === 'items';
 
 // The features of an item as a request has them.
-export function featuresOf(item: Item): unknown {
+export function featuresOf(item: StoredItem): unknown {
   if (!item.named || item.named.length === 0) return item.features;
   const object: Record<string, unknown> = {};
   for (const {name, value} of item.named) {
@@ -20,7 +20,7 @@ export function featuresOf(item: Item): unknown {
   return object;
 }
 
-function Editor(props: {item?: Item; done: (item: string) => void}) {
+function Editor(props: {item?: StoredItem; done: (item: string) => void}) {
   const {item} = props;
   const [name, setName] = useState(item?.id ?? '');
   const [features, setFeatures] = useState(JSON.stringify(item ? featuresOf(item) : {genre: 'jazz', energy: 0.4}, null, 2));
@@ -60,7 +60,7 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
   const [text, setText] = useState(find);
   const [adding, setAdding] = useState(false);
   const {value, error, again} = useLoad(`items ${find} ${after}`, () => {
-    return get<{items: Item[]; next: string | null}>(`/v1/items?limit=${kPage}&learned=true&prefix=${id(find)}&after=${id(after)}`);
+    return get<PageOfItems>(`/v1/items?limit=${kPage}&learned=true&prefix=${id(find)}&after=${id(after)}`);
   });
   const items = value?.items ?? [];
   return (
@@ -85,7 +85,7 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
         )}
         {items.length > 0 && (
           <Scroll label="Items">
-            <table>
+            <table class="catalogue">
               <thead><tr><th>Item</th><th>Tags</th><th class="n">Shown</th><th class="n">Reward each</th><th class="n">Own effect</th></tr></thead>
               <tbody>
                 {items.map(item => (
@@ -111,7 +111,7 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
 }
 
 export function ItemPage(props: {id: string; session: Session}) {
-  const {value: item, error, again} = useLoad(`item ${props.id}`, () => get<Item>(`/v1/items/${id(props.id)}`), 5000);
+  const {value: item, error, again} = useLoad(`item ${props.id}`, () => get<StoredItem>(`/v1/items/${id(props.id)}`), 5000);
   const [editing, setEditing] = useState(false);
   const [asking, setAsking] = useState(false);
   const [failure, setFailure] = useState<unknown>();

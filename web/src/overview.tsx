@@ -1,8 +1,8 @@
 // Is it getting better, who changed, is anything wrong.
 import type {ComponentChildren} from 'preact';
-import {get, type Live, type Point, type Series} from './api';
+import {get, type Live, type Point, type Stats} from './api';
 import {Bars, Curves, Stream, type Curve} from './charts';
-import {bytes, count, duration, number, percent} from './format';
+import {bytes, count, duration, many, number, percent} from './format';
 import {seconds, useLive} from './live';
 import {differences, estimate, groupSizes, isRange, kRanges, momentsOf, trailing, type Estimate, type Range, type Sum} from './series';
 import {Ago, Card, Empty, Failure, Group, Scroll, Tile, useLoad, UserLink} from './ui';
@@ -115,7 +115,7 @@ interface Concern {
 }
 
 // What needs attention, with what to do.
-function concerns(live: Live, hour: Series | undefined): Concern[] {
+function concerns(live: Live, hour: Stats | undefined): Concern[] {
   const {stats} = live;
   const found: Concern[] = [];
   const add = (when: boolean, bad: boolean, text: string, what: string, link: string, name: string) => {
@@ -137,12 +137,12 @@ function concerns(live: Live, hour: Series | undefined): Concern[] {
   return found;
 }
 
-function Attention(props: {live: Live; hour: Series | undefined}) {
+function Attention(props: {live: Live; hour: Stats | undefined}) {
   const list = concerns(props.live, props.hour);
   return (
-    <Card title="Needs attention">
+    <Card title={list.length === 0 ? undefined : 'Needs attention'}>
       {list.length === 0
-        ? <p class="calm"><span class="dot" aria-hidden="true" /> Nothing: data is durable, learning keeps up, rewards arrive.</p>
+        ? <p class="calm"><span class="dot" aria-hidden="true" /> Nothing needs attention: data is durable, learning keeps up, rewards arrive.</p>
         : <ul class="concerns">{list.map(each => (
             <li key={each.text} class={each.bad ? 'bad' : ''}><b>{each.text}</b> {each.what} <a href={each.link}>{each.name}</a></li>
           ))}</ul>}
@@ -198,8 +198,8 @@ export function Overview(props: {query: URLSearchParams}) {
   const {span, step} = kRanges[range === 'live' ? 'hour' : range];
   const now = Math.floor(Date.now() / 1000);
   const loaded = useLoad(`stats ${span}`, () =>
-    get<Series>(`/v1/stats?from=${now - span - (now % step)}&to=${Math.floor(Date.now() / 1000) + 60}&step=${step}`), 15000);
-  const hour = useLoad('hour', () => get<Series>(`/v1/stats?step=60`), 30000);
+    get<Stats>(`/v1/stats?from=${now - span - (now % step)}&to=${Math.floor(Date.now() / 1000) + 60}&step=${step}`), 15000);
+  const hour = useLoad('hour', () => get<Stats>(`/v1/stats?step=60`), 30000);
   if (!live) return <Failure error={loaded.error} />;
   const points = (loaded.value?.points ?? []).slice();
   // The minute that goes on is told live.
@@ -228,12 +228,13 @@ export function Overview(props: {query: URLSearchParams}) {
         <Tile label="Decisions" value={count(stats.ranks)} note={`${rate(seconds.map(second => second.live.stats.ranks))} per second`} />
         <Tile label="Rewards" value={count(stats.rewardsAccepted)} note={since.delaySeconds.mean === undefined ? 'none yet' : `after ${duration(since.delaySeconds.mean)} on average`} />
         <Tile label="Defaulted" value={count(stats.rewardsDefaulted)} note={`${count(stats.pending)} wait for theirs`} />
-        <Tile label="Users" value={count(stats.users)} note={`in ${count(stats.models)} groups`} />
+        <Tile label="Users" value={count(stats.users)} note={`in ${many(stats.models, 'group')}`} />
         <Tile label="Changes" value={count(stats.changesLastHour)} note="in the last hour" />
-        <Tile label="On disk" value={bytes(stats.diskBytes)} note={`${count(stats.items)} items`} />
+        <Tile label="On disk" value={bytes(stats.diskBytes)} note={many(stats.items, 'item')} />
         {since.compared > 0 && <Tile label="Agreement" value={percent(since.agreed / since.compared)} note="policy and baseline, while it watches" />}
       </dl>
       <Failure error={loaded.error} />
+      {!nothing && <Attention live={live} hour={hour.value} />}
       {!nothing && <RewardCard shown={shown} range={range} />}
       <div class="columns">
         <Card title="Groups over time" aside={<a href="#/groups">All groups</a>}>
@@ -242,14 +243,11 @@ export function Overview(props: {query: URLSearchParams}) {
             : <p class="muted pad">The first rewards make the first groups.</p>}
         </Card>
         <Card title="Changes over time">
-          <Bars times={times} values={changes} unit="changes" summary={`Changes over time, ${changes.reduce((a, b) => a + b, 0)} in all`} />
+          <Bars times={times} values={changes} unit="change" summary={`Changes over time, ${changes.reduce((a, b) => a + b, 0)} in all`} />
           <p class="hint">Users whose taste was seen to change, per {step === 60 ? 'minute' : duration(step)}.</p>
         </Card>
       </div>
-      <div class="columns">
-        <Card title="Latest changes"><Changes live={live} most={8} /></Card>
-        <Attention live={live} hour={hour.value} />
-      </div>
+      <Card title="Latest changes"><Changes live={live} most={8} /></Card>
     </>
   );
 }

@@ -1,15 +1,10 @@
 // What is in force and where it comes from, keys, and the API.
 import {useState} from 'preact/hooks';
-import {get, type Session, type Setting} from './api';
+import {get, type Keys, type Session, type Settings as AllSettings} from './api';
 import {Ago, Card, Code, Empty, Failure, Scroll, useLoad} from './ui';
 
-interface Keys {
-  required: boolean;
-  keys: {name: string; role: string; lastUse: string | null}[];
-}
-
 function SettingTable(props: {find: string}) {
-  const {value, error} = useLoad('settings', () => get<{settings: Setting[]}>('/v1/settings'));
+  const {value, error} = useLoad('settings', () => get<AllSettings>('/v1/settings'));
   const [text, setText] = useState(props.find);
   const shown = (value?.settings ?? []).filter(setting => setting.name.includes(text.trim()) || setting.help.toLowerCase().includes(text.trim().toLowerCase()));
   return (
@@ -158,7 +153,7 @@ function ApiView(props: {open: string}) {
   const all = Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({path, method, operation})));
   const shown = all.filter(each => `${each.path} ${each.operation.summary}`.toLowerCase().includes(text.toLowerCase()));
   return (
-    <Card title={`API ${api.info.version}`} aside={<a href="/openapi.json">openapi.json</a>}>
+    <Card title="Every request" aside={<a href="/openapi.json">openapi.json</a>}>
       <form class="row" onSubmit={event => event.preventDefault()}><label>Find <input type="search" value={text} onInput={event => setText(event.currentTarget.value)} /></label></form>
       {shown.map(each => <OperationView key={each.operation.operationId} api={api} {...each} open={each.operation.operationId === props.open} />)}
     </Card>

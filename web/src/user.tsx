@@ -1,7 +1,7 @@
 // One user's life: which groups, when they changed and why, what they would be shown now.
 import {useState} from 'preact/hooks';
 import {ApiError, get, id, post, remove, type RankReply, type Session, type User} from './api';
-import {count, fullTime, groupColour, groupName, number, percent, signed} from './format';
+import {count, fullTime, groupColour, groupName, many, number, percent, signed, tickFormat} from './format';
 import {useLive} from './live';
 import {Changes} from './overview';
 import {Ago, Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
@@ -27,18 +27,19 @@ function LifeLine(props: {user: User; now: number}) {
   bands.push({from, to: now, model: user.modelId});
   const x = (time: number) => (width * (Math.min(now, Math.max(start, time)) - start)) / Math.max(1, now - start);
   const summary = `${short(user.userId)}: ${bands.map(band => groupName(band.model)).join(', then ')}`;
-  const clock = new Intl.DateTimeFormat(undefined, now - start > 86400e3 ? {day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit'} : {hour: '2-digit', minute: '2-digit', second: '2-digit'});
+  const most = Math.max(1e-9, ...user.lastRewards.map(each => Math.abs(each.reward)));
   return (
     <figure class="life">
-      <svg viewBox={`0 0 ${width} 70`} preserveAspectRatio="none" role="img" aria-label={summary}>
+      <svg viewBox={`0 0 ${width} 90`} preserveAspectRatio="none" role="img" aria-label={summary}>
         {bands.map((band, i) => (
           <rect key={i} x={x(band.from)} y={6} width={Math.max(1, x(band.to) - x(band.from))} height={58} fill={groupColour(band.model)}>
             <title>{`${groupName(band.model)}, from ${fullTime(band.from)}`}</title>
           </rect>
         ))}
+        {user.lastRewards.map((each, i) => <line key={i} x1={x(Date.parse(each.time))} x2={x(Date.parse(each.time))} y1={90} y2={90 - Math.max(2, (20 * Math.abs(each.reward)) / most)} class="reward" vector-effect="non-scaling-stroke"><title>{`${fullTime(each.time)}: ${number(each.reward, 2)}`}</title></line>)}
         {user.changes.map(change => <line key={change.time} x1={x(Date.parse(change.time))} x2={x(Date.parse(change.time))} y1={0} y2={70} class="moment" vector-effect="non-scaling-stroke" />)}
       </svg>
-      <figcaption><span>{clock.format(start)}</span><span>now</span></figcaption>
+      <figcaption><span>{tickFormat(1, (now - start) / 1000).format(start)}</span><span>now</span></figcaption>
     </figure>
   );
 }
@@ -47,16 +48,18 @@ function LifeLine(props: {user: User; now: number}) {
 function Ticks(props: {user: User}) {
   const ticks = props.user.lastRewards;
   if (ticks.length === 0) return <p class="muted pad">No rewards yet.</p>;
-  const most = Math.max(1e-9, ...ticks.map(tick => Math.max(Math.abs(tick.reward), Math.abs(tick.expected))));
+  const ends = ticks.flatMap(tick => [tick.reward, tick.expected]);
+  const low = Math.min(0, ...ends);
+  const high = Math.max(low + 1e-9, 0, ...ends);
   const step = 1000 / Math.max(12, ticks.length);
-  const y = (value: number) => 96 - (84 * Math.max(0, value)) / most;
+  const y = (value: number) => 236 - (220 * (value - low)) / (high - low);
   return (
     <figure class="chart">
-      <svg viewBox="0 0 1000 110" class="ticks" role="img" aria-label={`The last ${ticks.length} rewards: ${ticks.map(tick => number(tick.reward, 2)).join(', ')}`}>
-        <line x1={0} x2={1000} y1={96} y2={96} class="axis" />
+      <svg viewBox="0 0 1000 250" class="ticks" role="img" aria-label={`The last ${ticks.length} rewards: ${ticks.map(tick => number(tick.reward, 2)).join(', ')}`}>
+        <line x1={0} x2={1000} y1={y(0)} y2={y(0)} class="axis" />
         {ticks.map((tick, i) => (
           <g key={i}>
-            <rect x={i * step + step * 0.2} width={step * 0.6} y={y(tick.reward)} height={Math.max(2, 96 - y(tick.reward))} class="column"><title>{`${fullTime(tick.time)}: ${number(tick.reward, 2)}, expected ${number(tick.expected, 2)}`}</title></rect>
+            <rect x={i * step + step * 0.2} width={step * 0.6} y={y(Math.max(0, tick.reward)) - 2} height={Math.abs(y(tick.reward) - y(0)) + 4} class="column"><title>{`${fullTime(tick.time)}: ${number(tick.reward, 2)}, expected ${number(tick.expected, 2)}`}</title></rect>
             <line x1={i * step + step * 0.05} x2={i * step + step * 0.95} y1={y(tick.expected)} y2={y(tick.expected)} class="expected" />
           </g>
         ))}
@@ -80,7 +83,7 @@ export function Explanation(props: {reply: RankReply}) {
       <ol class="plain wide-names">
         {parts.map(part => <li key={part.feature}><span class="id" dir="auto">{short(part.feature)}</span><Bar value={part.value} most={most} /><span class="n">{signed(part.value)}</span></li>)}
       </ol>
-      <p class="hint">By <Group model={reply.modelId} />: {count(why.groupUsers)} users, {count(why.groupObservations)} rewards.</p>
+      <p class="hint">By <Group model={reply.modelId} />: {many(why.groupUsers, 'user')}, {many(why.groupObservations, 'reward')}.</p>
     </>
   );
 }

@@ -1,11 +1,13 @@
 // Pictures of every page, light and dark: node screenshots.mjs DIRECTORY [URL]
 // With a URL of a demo that runs already these are of it; else a demo is started and given some minutes.
+// WEB_TEST_ONLY=user,items makes only these; WEB_TEST_WIDTH=400 makes all as a phone shows them, whole.
 import {join} from 'node:path';
 import process from 'node:process';
 import {openPage, sleep, startBrowser, startServer} from './browser.mjs';
 
 const [directory, url] = process.argv.slice(2);
 const minutes = Number(process.env.WEB_TEST_MINUTES ?? 6);
+const width = Number(process.env.WEB_TEST_WIDTH ?? 1280);
 const log = '/tmp/codband-screenshots-' + process.pid;
 
 const server = url ? {url, stop: async () => undefined} : await startServer(['--demo', '--set', `decision_log.directory=${log}`]);
@@ -41,12 +43,12 @@ const only = process.env.WEB_TEST_ONLY ? process.env.WEB_TEST_ONLY.split(',') : 
 for (const scheme of ['light', 'dark']) {
   for (const [name, hash, selector, prepare] of kPages) {
     if (only && !only.includes(name)) continue;
-    const view = await openPage(browser, server, {width: 1280, height: 900, scheme});
+    const view = await openPage(browser, server, {width, height: 900, scheme});
     await view.go(hash.replace('BIGGEST', biggest).replace('FIRST', encodeURIComponent(first)), selector);
     if (prepare) await prepare(view.page);
     await sleep(1500);
-    const tall = Math.min(1500, await view.page.evaluate(() => document.scrollingElement.scrollHeight));
-    await view.page.setViewportSize({width: 1280, height: Math.max(700, tall)});
+    const tall = Math.min(width < 1280 ? 4000 : 1500, await view.page.evaluate(() => document.scrollingElement.scrollHeight));
+    await view.page.setViewportSize({width, height: Math.max(700, tall)});
     await sleep(700);
     await view.page.screenshot({path: join(directory, `dashboard-${name}-${scheme}.png`)});
     if (view.faults.length > 0) console.error(name, view.faults);

@@ -66,6 +66,11 @@ test('a shop', async () => {
   assert.ok(ranked.explanation);
   assert.equal((await client.reward(ranked.eventId, 1)).status, 'accepted');
   assert.equal((await client.reward(ranked.eventId, 1)).status, 'duplicate');
+  const young = {eventId: 'e-8', userFeatures: {age: 'young'}};
+  assert.equal((await client.rank('ann', ['jazz'], young)).eventId, 'e-8');
+  await assert.rejects(client.rank('ann', ['jazz'], {...young, userFeatures: {age: 'old'}}), code('Conflict'));
+  const anonymous = await client.rank(null, ['jazz', 'rock']);
+  assert.equal((await client.reward(anonymous.eventId, 1)).status, 'accepted');
   assert.equal((await client.chooseRank('e-7', 'ann', undefined, ['jazz'])).eventId, 'e-7');
   assert.equal((await client.reportOutcome('e-7', 0.5)).status, 'accepted');
   const deferred = await client.rank('ann', undefined, {deferActivation: true, topK: 1});

@@ -3,53 +3,20 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "codband/server/api/api.h"
-#include "codband/server/http/test_client.h"
-#include "codband/store/rocksdb_store.h"
+#include "codband/server/engine_fixture.h"
 
 namespace codband::server {
 namespace {
 
 using nlohmann::json;
 
-class BadFeaturesTest : public ::testing::Test {
+class BadFeaturesTest : public EngineFixture {
  protected:
-  void SetUp() override {
-    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 (std::string("codband_bad_features_") + test->name());
-    std::filesystem::remove_all(directory_);
-    Start();
-  }
-  void TearDown() override {
-    server_.reset();
-    engine_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-  void Start() {
-    server_.reset();
-    engine_.reset();
-    auto engine = engine::Engine::Open(store::OpenRocksDbStore(directory_).value(),
-                                       {.columns = {.columns = 64}, .sync = false});
-    ASSERT_TRUE(engine.ok()) << engine.status().ToString();
-    engine_ = std::move(engine).value();
-    ServerOptions options;
-    options.port = 0;
-    auto server = StartServer(*engine_, options, {});
-    ASSERT_TRUE(server.ok()) << server.status().ToString();
-    server_ = std::move(server).value();
-  }
-  TestReply Ask(const std::string& method, const std::string& target, const std::string& body) {
-    return TestClient(server_->port())
-        .Request(method, target, body, "Content-Type: application/json\r\n");
-  }
   TestReply Put(const std::string& features) {
     return Ask("PUT", "/v1/items/x", R"({"features":)" + features + "}");
   }
@@ -76,13 +43,7 @@ class BadFeaturesTest : public ::testing::Test {
                 200);
     }
   }
-  std::string Columns() {
-    return TestClient(server_->port()).Request("GET", "/v1/features", {}, {}).body;
-  }
-
-  std::filesystem::path directory_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<Server> server_;
+  std::string Columns() { return Ask("GET", "/v1/features").body; }
 };
 
 std::string Nested(std::size_t depth) {

@@ -2,60 +2,26 @@
 // and what else depends on names.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
-#include "codband/server/api/api.h"
-#include "codband/server/http/test_client.h"
-#include "codband/store/rocksdb_store.h"
+#include "codband/server/engine_fixture.h"
 
 namespace codband::server {
 namespace {
 
 using nlohmann::json;
 
-class PersonalizerTest : public ::testing::Test {
+class PersonalizerTest : public EngineFixture {
  protected:
-  void SetUp() override {
-    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 (std::string("codband_personalizer_") + test->name());
-    std::filesystem::remove_all(directory_);
-    Start();
-  }
-  void TearDown() override {
-    server_.reset();
-    engine_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-  void Start() {
-    server_.reset();
-    engine_.reset();
-    auto engine = engine::Engine::Open(store::OpenRocksDbStore(directory_).value(),
-                                       {.columns = {.columns = 64}, .sync = false});
-    ASSERT_TRUE(engine.ok()) << engine.status().ToString();
-    engine_ = std::move(engine).value();
-    ServerOptions options;
-    options.port = 0;
-    auto server = StartServer(*engine_, options, {.user_from = "user.id"});
-    ASSERT_TRUE(server.ok()) << server.status().ToString();
-    server_ = std::move(server).value();
-  }
-  TestReply Post(const std::string& target, const std::string& body) {
-    return TestClient(server_->port())
-        .Request("POST", target, body, "Ocp-Apim-Subscription-Key: any\r\n");
-  }
-  TestReply Get(const std::string& target) {
-    return TestClient(server_->port()).Request("GET", target, {}, {});
-  }
+  PersonalizerTest() : EngineFixture({.user_from = "user.id"}) {}
 
-  std::filesystem::path directory_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<Server> server_;
+  TestReply Post(const std::string& target, const std::string& body) {
+    return Ask("POST", target, body, "Ocp-Apim-Subscription-Key: any\r\n");
+  }
+  TestReply Get(const std::string& target) { return Ask("GET", target); }
 };
 
 constexpr const char* kReferenceRank = R"({
@@ -218,9 +184,7 @@ TEST_F(PersonalizerTest, TheUserMayComeWithTheContext) {
 TEST_F(PersonalizerTest, ItemsAreListedInPages) {
   for (const char* id : {"b", "a", "c"}) {
     const TestReply put =
-        TestClient(server_->port())
-            .Request("PUT", std::string("/v1/items/") + id, R"({"features":{"genre":"jazz"}})",
-                     "Content-Type: application/json\r\n");
+        Ask("PUT", std::string("/v1/items/") + id, R"({"features":{"genre":"jazz"}})");
     ASSERT_EQ(put.status, 204) << put.body;
   }
   const json first = Get("/v1/items?limit=2").Json();
