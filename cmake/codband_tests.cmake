@@ -7,12 +7,12 @@ else()
 endif()
 
 # codband_add_test(NAME SOURCES <files> DEPS <targets> [RUN optimised|sanitized] [LABEL fast|slow]
-#                  [PROFILE <profile>] [PROGRAM])
+#                  [PROFILE <profile>] [PROGRAM] [TOGETHER])
 # One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless given; slow
 # tests run optimised. Profile: test unless given. PROGRAM: the tests run the program codband; its
-# path is CODBAND_PROGRAM.
+# path is CODBAND_PROGRAM. TOGETHER: one CTest entry for all, as they share what is expensive to start.
 function(codband_add_test name)
-  cmake_parse_arguments(ARG "PROGRAM" "RUN;LABEL;PROFILE" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM;TOGETHER" "RUN;LABEL;PROFILE" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
@@ -34,6 +34,11 @@ function(codband_add_test name)
   if(ARG_PROGRAM)
     target_compile_definitions(${name} PRIVATE CODBAND_PROGRAM="$<TARGET_FILE:codband>")
     add_dependencies(${name} codband)
+  endif()
+  if(ARG_TOGETHER)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)
+    return()
   endif()
   # RapidCheck tries the same cases on every run.
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
