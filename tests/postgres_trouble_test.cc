@@ -167,6 +167,33 @@ TEST_F(PostgresTroubleTest, AnAppendThatIsLateIsFoundOut) {
   EXPECT_EQ(Append(*log, claim, answer->ok() ? 2 : 1, "next").code(), StatusCode::kOk);
 }
 
+// A server process is stopped before it reads the append. It finds it in its socket when everybody
+// believes that it did not happen.
+TEST_F(PostgresTroubleTest, AnAppendThatWasGivenUpCannotHappenLater) {
+  const auto log = Open(300);
+  const Claim claim = Acquire(*log).value().claim();
+  ASSERT_TRUE(Append(*log, claim, 1, "first").ok());
+  Psql psql(loop_);
+  static constexpr Statement kWho{"who",
+                                  "SELECT pid::bigint FROM pg_stat_activity WHERE state = 'idle' "
+                                  "AND query LIKE '%INTO log%' AND backend_start = (SELECT "
+                                  "max(backend_start) FROM pg_stat_activity WHERE state = 'idle' "
+                                  "AND query LIKE '%INTO log%')"};
+  const Reply who = psql.connection().Run(kWho, {});
+  ASSERT_TRUE(who.ok() && who.rows.size() == 1) << who.problem;
+  const auto process = static_cast<pid_t>(who.rows.Int(0, 0));
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  EXPECT_EQ(Append(*log, claim, 2, "given up").code(), StatusCode::kUnavailable);
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  static constexpr Statement kGone{
+      "gone", "SELECT pid::bigint FROM pg_stat_activity WHERE pid = $1::integer"};
+  WaitUntil([&] {
+    return psql.connection().Run(kGone, {static_cast<std::uint64_t>(process)}).rows.empty();
+  });
+  EXPECT_EQ(Frames(*log), std::vector<std::string>{"first"});
+  EXPECT_TRUE(Append(*log, claim, 2, "second").ok());
+}
+
 // Somebody else takes the partition while nobody knows what has become of the append.
 TEST_F(PostgresTroubleTest, ATakeoverKnowsWhetherTheLastAppendHappened) {
   for (const bool append_first : {true, false}) {

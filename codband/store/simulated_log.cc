@@ -8,7 +8,7 @@ namespace codband::store {
 namespace {
 
 constexpr std::uint64_t kPurpose = 0x6c6f67;
-constexpr std::int64_t kWatchMs = 50;
+constexpr std::int64_t kWatchMs = 90;
 
 Status NoAnswer() { return {StatusCode::kUnavailable, "the record did not answer in time"}; }
 
