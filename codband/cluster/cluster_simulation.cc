@@ -266,7 +266,7 @@ void ClusterSimulation::StartNode(std::size_t index) {
                                                     .instance = std::to_string(processes_),
                                                     .lease_ms = kLeaseMs});
   machine.host->on_fenced = [&node = *machine.node](const store::Claim& claim) {
-    node.NoteFenced(claim);
+    node.NoteBroken(claim, true);
   };
   machine.node->Start();
 }

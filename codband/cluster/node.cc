@@ -83,17 +83,21 @@ void Node::Renew() {
              Then<Result<std::vector<store::Claim>>>([this](auto& over) {
                Note(over.status());
                if (!over.ok()) return;
-               for (const store::Claim& claim : over.value()) NoteFenced(claim);
+               for (const store::Claim& claim : over.value()) NoteBroken(claim, true);
              }));
 }
 
-void Node::NoteFenced(const store::Claim& claim) {
+void Node::NoteBroken(const store::Claim& claim, bool fenced) {
   const auto held = held_.find(claim.partition);
   if (held == held_.end() || !(held->second.claim == claim)) return;
   if (held->second.phase == Held::Phase::kClosing) return;
   Tell(LogLevel::kWarning,
-       fmt::format("partition {} was taken over by another node", claim.partition));
-  Close(claim.partition, true);
+       fenced ? fmt::format("partition {} was taken over by another node", claim.partition)
+              : fmt::format("partition {} is given up, as its local copy is in trouble",
+                            claim.partition));
+  // Others come first.
+  if (!fenced) not_before_ms_[claim.partition] = timers_.now_ms() + options_.lease_ms;
+  Close(claim.partition, fenced);
 }
 
 void Node::Look() {
@@ -109,6 +113,7 @@ void Node::Look() {
       Note(states.status());
       if (!states.ok()) return;
       map_.partitions = std::move(states).value();
+      if (options_.on_map) options_.on_map(map_);
       Balance();
     }));
   }));

@@ -34,6 +34,8 @@ struct NodeOptions {
   std::string instance = {};     // of this process, random
   std::int64_t lease_ms = 3000;  // after so long without a sign of life others take over
   LogSink log = {};              // may be empty
+  // Told of the map whenever it was seen; may be empty.
+  std::function<void(const PartitionMap&)> on_map = {};
 };
 
 // One node of a cluster: makes itself known, takes its share of the partitions, keeps their leases,
@@ -57,8 +59,8 @@ class Node {
   // As it was seen last; without partitions before it was.
   const PartitionMap& map() const { return map_; }
   bool serves(store::Partition partition) const;
-  // Fenced, as the host has found out.
-  void NoteFenced(const store::Claim& claim);
+  // The host cannot serve this claim any more: it is over, or the host is in trouble.
+  void NoteBroken(const store::Claim& claim, bool fenced);
   // What is wrong now; empty if nothing is.
   const std::string& problem() const { return problem_; }
 
