@@ -7,13 +7,14 @@ else()
 endif()
 
 # codband_add_test(NAME SOURCES <files> DEPS <targets> [RUN optimised|sanitized] [LABEL fast|slow]
-#                  [PROFILE <profile>] [PROGRAM] [LONG <tests>])
+#                  [PROFILE <profile>] [PROGRAM] [TOGETHER] [LONG <tests>])
 # One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless given; slow
 # tests run optimised. Profile: test unless given. PROGRAM: the tests run the program codband; its
-# path is CODBAND_PROGRAM. LONG: tests that repeat much what shorter ones of the binary do once;
-# they run optimised alone, under sanitizers they would take most of the time.
+# path is CODBAND_PROGRAM. TOGETHER: one CTest entry for all, as they share what is expensive to start.
+# LONG: tests that repeat much what shorter ones of the binary do once; they run optimised alone,
+# under sanitizers they would take most of the time.
 function(codband_add_test name)
-  cmake_parse_arguments(ARG "PROGRAM" "RUN;LABEL;PROFILE" "SOURCES;DEPS;LONG" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM;TOGETHER" "RUN;LABEL;PROFILE" "SOURCES;DEPS;LONG" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
@@ -35,6 +36,11 @@ function(codband_add_test name)
   if(ARG_PROGRAM)
     target_compile_definitions(${name} PRIVATE CODBAND_PROGRAM="$<TARGET_FILE:codband>")
     add_dependencies(${name} codband)
+  endif()
+  if(ARG_TOGETHER)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)
+    return()
   endif()
   set(filter)
   if(ARG_LONG AND CODBAND_RUN STREQUAL sanitized)

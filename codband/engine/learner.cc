@@ -333,7 +333,7 @@ Status Learner::WriteCheckpoint() {
   applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
   // Synced: of two writes that were not, a power cut may keep the second alone, which looks like
   // damage.
-  const Status deleted = store_.Write(applied, options_.sync);
+  const Status deleted = store_.Tidy(applied, options_.sync);
   log_left_ = !deleted.ok();
   if (deleted.ok() && on_erased_ && !left_in_log_.empty()) {
     on_erased_(std::exchange(left_in_log_, {}));
