@@ -99,6 +99,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (decision.user == kNobody) {  // who stays where they are
     ObserveItem(decision, user, user.current.model, part);
     assignment_.ResampleConcentration(key);
+    pool_.RefreshCovariance(user.current.model);
     return {.before = before, .after = user.current.model};
   }
   bool changed = detector_->Reassign(step);  // line 22: Algorithm 2
@@ -108,6 +109,8 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     ledger_.Close(user);
     changed = true;
   }
+  // At most one a reward: their next choice needs it.
+  if (user.has_period()) pool_.RefreshCovariance(user.current.model);
   return {.change_detected = changed, .before = before, .after = user.current.model};
 }
 
@@ -143,8 +146,8 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
 
 Uncertainty CoDBand::FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
   const Uncertainty uncertainty =
-      FindUncertainty(outlook.Posterior(outlook.likeliest), arms, options_.intercept, work.rows,
-                      work.variances, work.prior_variances);
+      FindUncertainty(outlook.Posterior(outlook.likeliest), outlook.CovarianceOf(outlook.likeliest),
+                      arms, options_.intercept, work.rows, work.variances, work.prior_variances);
   outlook.variances = uncertainty.variances;
   return uncertainty;
 }

@@ -133,6 +133,7 @@ void CoDBand::DoSaveState(ByteWriter& out) const {
   users_.Save(out);
   SaveRest(out);
   users_.SaveRest(out);
+  SaveCovariances(out);
 }
 
 void CoDBand::DoLoadState(ByteReader& in) {
@@ -140,6 +141,7 @@ void CoDBand::DoLoadState(ByteReader& in) {
   users_.Load(in);
   LoadRest(in);
   if (in.ok() && in.remaining() > 0) users_.LoadRest(in);
+  LoadCovariances(in);
   if (!in.ok()) return;
   const Status sound = CheckRecords([&](const VisitUser& visit) {
     users_.ForEach(visit);
@@ -152,6 +154,7 @@ void CoDBand::SaveShared(ByteWriter& out) const {
   SaveDim(out);
   SavePool(out);
   SaveRest(out);
+  SaveCovariances(out);
 }
 
 void CoDBand::LoadShared(ByteReader& in) {
@@ -159,6 +162,16 @@ void CoDBand::LoadShared(ByteReader& in) {
   if (!in.ok()) return;
   LoadPool(in);
   LoadRest(in);
+  LoadCovariances(in);
+}
+
+// Behind all else: of few features there are none, and older states have none at all.
+void CoDBand::SaveCovariances(ByteWriter& out) const {
+  if (inner_dim() > linalg::Covariance::kNarrow) pool_.SaveCovariances(out);
+}
+
+void CoDBand::LoadCovariances(ByteReader& in) {
+  if (in.ok() && in.remaining() > 0) pool_.LoadCovariances(in);
 }
 
 void CoDBand::SaveRest(ByteWriter& out) const {

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "codband/linalg/covariance.h"
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/policy.h"
 
@@ -18,9 +19,11 @@ struct Uncertainty {
   double intercept_variance = 0;                 // which was this
 };
 
-// The variances of all arms, O(n d²) for n of them. `extended`: the model has an intercept as its
-// last feature, the arms have not. The other arguments are the memory that it works in.
-Uncertainty FindUncertainty(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+// The variances of all arms: O(k²) for one with k features that are not 0 if the covariance of the
+// model is known, O(d²) otherwise (nullptr). `extended`: the model has an intercept as its last
+// feature, the arms have not. The other arguments are the memory that it works in.
+Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
+                            const linalg::Covariance* covariance, ArmsView arms, bool extended,
                             std::vector<double>& rows, std::vector<double>& variances,
                             std::vector<double>& prior_variances);
 

@@ -25,7 +25,10 @@ ModelId ModelPool::Create() {
 
 void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   prior_.SetPrior(prior);
-  for (PoolModel& model : models_) model.posterior.SetPrior(prior);
+  for (PoolModel& model : models_) {
+    model.posterior.SetPrior(prior);
+    model.covariance.Forget();
+  }
 }
 
 void ModelPool::RefreshVarianceShares() {
@@ -37,16 +40,28 @@ void ModelPool::RefreshVarianceShares() {
 
 void ModelPool::Grow(const linalg::LinearPrior& prior, bool intercept) {
   prior_.Grow(prior, intercept);
-  for (PoolModel& model : models_) model.posterior.Grow(prior, intercept);
+  for (PoolModel& model : models_) {
+    model.posterior.Grow(prior, intercept);
+    model.covariance.Grow(prior.precision, intercept);
+  }
+}
+
+void ModelPool::RefreshCovariance(ModelId id) {
+  PoolModel& model = Get(id);
+  model.covariance.Refresh(model.posterior.factor());
 }
 
 void ModelPool::Observe(ModelId id, std::span<const double> x, double r) {
   ++clock_.now;
-  Get(id).posterior.Add(x, r);
+  PoolModel& model = Get(id);
+  model.covariance.Change(model.posterior.factor(), x, 1 / prior_.noise_variance());
+  model.posterior.Add(x, r);
 }
 
 void ModelPool::Withdraw(ModelId id, std::span<const double> x, double r) {
-  Get(id).posterior.Remove(x, r);
+  PoolModel& model = Get(id);
+  model.covariance.Change(model.posterior.factor(), x, -1 / prior_.noise_variance());
+  model.posterior.Remove(x, r);
 }
 
 void ModelPool::AddRecency(ModelId id, const Recency& recency) {
@@ -72,7 +87,9 @@ void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const linalg::Suff
   PoolModel& model = Get(id);
   model.periods += periods;
   total_periods_ += periods;
-  if (data.m() > 0) model.posterior.Add(data);
+  if (data.m() == 0) return;
+  model.posterior.Add(data);
+  model.covariance.Forget();
 }
 
 void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
@@ -85,6 +102,7 @@ void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
     models_.erase(models_.begin() + (&model - models_.data()));
   } else if (data.m() > 0) {
     model.posterior.Remove(data);
+    model.covariance.Forget();
   }
 }
 
@@ -120,6 +138,17 @@ void ModelPool::Load(ByteReader& in) {
     }
     total_periods_ += model.periods;
     models_.push_back(std::move(model));
+  }
+}
+
+void ModelPool::SaveCovariances(ByteWriter& out) const {
+  for (const PoolModel& model : models_) model.covariance.Save(out);
+}
+
+void ModelPool::LoadCovariances(ByteReader& in) {
+  for (PoolModel& model : models_) {
+    if (!in.ok()) return;
+    model.covariance.Load(in, prior_.dim());
   }
 }
 

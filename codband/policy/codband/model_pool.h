@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/linalg/covariance.h"
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/linalg/linear_prior.h"
 #include "codband/linalg/sufficient_stats.h"
@@ -22,6 +23,7 @@ struct PoolModel {
   std::uint64_t users;    // how many of them are current: the taste group
   linalg::GaussianPosterior posterior;  // from the observations of all those periods
   Recency recency = {};                 // of the observations
+  linalg::Covariance covariance = {};   // of the posterior; not known after a period came or left
 };
 
 // The models that users share, G in the paper. A model is created for its first period and dropped
@@ -59,6 +61,10 @@ class ModelPool {
   void RefreshVarianceShares();
   static constexpr std::size_t kFewModels = 16;
 
+  // Finds the covariance of a model, if it is not known: O(d³), and nothing up to
+  // Covariance::kNarrow features. Precondition: the model exists.
+  void RefreshCovariance(ModelId id);
+
   // A model for a first period, which the caller adds at once. Returns its id.
   ModelId Create();
 
@@ -81,6 +87,9 @@ class ModelPool {
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
+  // Covariances that are known, which differ in the last bits from those that would be found anew.
+  void SaveCovariances(ByteWriter& out) const;
+  void LoadCovariances(ByteReader& in);
 
  private:
   PoolModel& Get(ModelId id);
