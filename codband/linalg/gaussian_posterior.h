@@ -56,6 +56,10 @@ class GaussianPosterior {
   // Resets to the prior.
   void Clear();
 
+  // Replaces the prior by one of the same dimension and the observations by `data`, over all
+  // columns, O(d³).
+  void Assign(const LinearPrior& prior, const SufficientStats& data);
+
   // Keeps the observations and replaces the prior by one of the same dimension, O(d³).
   void SetPrior(const LinearPrior& prior);
 

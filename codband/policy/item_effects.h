@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/policy/item_history.h"
+#include "codband/policy/item_sums.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -93,6 +95,14 @@ class ItemEffects {
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
+  // Partitions (shared_pool.h): the own sums of all items, in the order of ids, and those of
+  // others, which replace what others had. Groups go by other names from then on.
+  std::vector<ItemSums> OwnSums() const;
+  void Import(std::span<const ItemSums> others, const ModelAliases& aliases);
+  // What Save leaves out: of partitions alone. `aliases`: of all models.
+  void SaveOthers(ByteWriter& out) const;
+  void LoadOthers(ByteReader& in, const ModelAliases& aliases);
+
   // Counts what users' histories say of the items, to compare with what is known of them.
   class Tally {
    public:
@@ -107,15 +117,15 @@ class ItemEffects {
   };
 
  private:
-  struct Group {
-    ModelId model;
-    double weight = 0;        // A
-    double sum = 0;           // H
-    std::uint64_t users = 0;  // that it is from
+  using Group = ItemSums::Group;  // A, H, and how many users they are from
+  // What other partitions know of an item, and its groups in all of them.
+  struct Shared {
+    ItemSums others;
+    std::vector<Group> groups;
   };
   struct Item {
     ItemId id;
-    std::uint32_t life;
+    std::uint32_t life;  // 0: shown by others alone
     std::uint64_t shown = 0;
     double reward = 0;
     double squares = 0;  // of residuals
@@ -125,11 +135,19 @@ class ItemEffects {
     double weight = 0;
     double sum = 0;
     std::vector<Group> groups = {};
+    std::unique_ptr<Shared> shared = {};
+
+    const std::vector<Group>& all_groups() const { return shared ? shared->groups : groups; }
+    std::uint64_t all_shown() const { return shown + (shared ? shared->others.shown : 0); }
+    double all_squares() const { return squares + (shared ? shared->others.squares : 0); }
   };
 
   Item* FindOrMake(ItemId id);
   const Item* Find(ItemId id) const;
   void Erase(std::size_t slot);
+  void DropOthers(Item& item);
+  void TakeOthers(std::span<const ItemSums> others);
+  void Rename(Item& item) const;
   // The entry's part comes to the item, or leaves it.
   void Add(Item& item, const ItemHistory::Entry& entry);
   void Remove(Item& item, const ItemHistory::Entry& entry);
@@ -160,6 +178,8 @@ class ItemEffects {
   double noise_ = 0;        // σ²
   double own_products_ = 0;
   double own_squares_ = 0;
+  std::uint64_t others_count_ = 0;  // of the showings in all partitions
+  ModelAliases aliases_;
 };
 
 }  // namespace codband

@@ -319,5 +319,56 @@ TEST_F(ItemEffectsTest, TryingIsWorthMoreTheLessIsKnownAndTheMoreIsAhead) {
   EXPECT_EQ(effects_.WorthOfTrying({}, 1000, 10), 0);
 }
 
+// Two partitions and what each knows of the other's items is one that knows them all.
+TEST_F(ItemEffectsTest, WhatOthersKnowCountsLikeOnesOwn) {
+  const std::vector<Showing> showings = DrawShowings(12, 900, 6, 1, 1);
+  ItemEffects parts[2] = {ItemEffects(true), ItemEffects(true)};
+  std::map<UserId, ItemHistory> users[2];
+  ModelAliases none;
+  for (std::size_t i = 0; i < showings.size(); ++i) {
+    const Showing& each = showings[i];
+    Learn(each);
+    parts[each.user % 2].Observe(users[each.user % 2][each.user], each.item, each.group,
+                                 each.residual, 1, {});
+    if (i % 100 != 99) continue;
+    const std::vector<ItemSums> first = parts[0].OwnSums();
+    const std::vector<ItemSums> second = parts[1].OwnSums();
+    parts[0].Import(second, none);
+    parts[1].Import(first, none);
+  }
+  for (const ItemEffects& part : parts) {
+    EXPECT_EQ(part.size(), effects_.size());
+    EXPECT_NEAR(part.noise_variance(), effects_.noise_variance(), 0.05);
+    EXPECT_EQ(part.item_variance() / part.noise_variance(),
+              effects_.item_variance() / effects_.noise_variance());
+    for (ItemId item = 0; item < 6; ++item) {
+      EXPECT_EQ(part.Describe(item)->shown, effects_.Describe(item)->shown);
+      for (ModelId group = 0; group < 3; ++group) {
+        const ItemEffects::Share share{group, 1};
+        EXPECT_NEAR(part.Of(item, {&share, 1}).mean, Of(item, group).mean, 1e-9);
+      }
+    }
+  }
+  // Groups that are joined have one favourite.
+  ModelAliases joined;
+  joined.Join(1, 2);
+  parts[0].Import(parts[1].OwnSums(), joined);
+  const auto described = parts[0].Describe(3);
+  ASSERT_EQ(described->groups.size(), 3U);  // the others have not heard of it
+  ItemSums other{.id = 3};
+  for (const ItemSums& sums : parts[1].OwnSums()) {
+    if (sums.id == 3) other.Add(sums, joined);
+  }
+  parts[0].Import({&other, 1}, joined);
+  EXPECT_EQ(parts[0].Describe(3)->groups.size(), 2U);
+  EXPECT_EQ(parts[0].Describe(3)->shown, effects_.Describe(3)->shown);
+  // Users who leave take their part out of it, whatever it was called.
+  for (auto& [user, history] : users[0]) parts[0].Forget(history);
+  EXPECT_EQ(parts[0].size(), 1U);
+  EXPECT_EQ(parts[0].Describe(3)->shown, other.shown);
+  parts[0].Import({}, joined);
+  EXPECT_EQ(parts[0].size(), 0U);
+}
+
 }  // namespace
 }  // namespace codband

@@ -149,8 +149,10 @@ void Assignment::LearnPrior(UserId id, const UserRecord& user) {
 
 void Assignment::ResampleConcentration(EventKey key) {
   RandomStream random = StreamFor(key, DrawPurpose::kConcentration);
-  concentration_ = codband::ResampleConcentration(concentration_, pool_.size(),
-                                                  pool_.total_periods(), a_, b_, random);
+  // A part of the customers of a restaurant sits as if it were all of them: of a partition its own
+  // periods, among which no taste goes by two names.
+  concentration_ = codband::ResampleConcentration(concentration_, pool_.own_size(),
+                                                  pool_.own_periods(), a_, b_, random);
 }
 
 void Assignment::Forget(UserId id) {

@@ -71,6 +71,9 @@ class Assignment {
   // The user has left the pool. If it is empty, everything starts over.
   void Forget(UserId id);
 
+  // Credits of the model prior in other partitions (shared_pool.h).
+  void ImportCredits(const ModelPrior::Credits& others) { model_prior_.SetOthers(others); }
+
   // α0 stands by itself in the saved state.
   void SaveConcentration(ByteWriter& out) const { out.Double(concentration_); }
   void LoadConcentration(ByteReader& in);

@@ -27,6 +27,14 @@ std::string FilterState::Fault(const Period& period) const {
                      period.data.m());
 }
 
+// A change between two models that are one by now was none.
+void FilterState::Translate(const ModelAliases& aliases, const Period& period) {
+  belief.Translate(aliases);
+  if (trial.left == 0) return;
+  trial.old_model = aliases.Resolve(trial.old_model);
+  if (trial.old_model == period.model) trial.left = 0;
+}
+
 void FilterState::Save(ByteWriter& out) const {
   window.Save(out);
   belief.Save(out);
@@ -96,6 +104,7 @@ class BayesDetector final : public ChangeDetector {
     reduced_ = pool_.prior();
   }
 
+  void LookAround(EventKey key) override;
   bool IsOutlier(const LearnStep& step) override;
   void Observe(const LearnStep& step) override;
   bool Reassign(const LearnStep& step) override;
@@ -143,6 +152,11 @@ class BayesDetector final : public ChangeDetector {
     const linalg::GaussianPosterior& model = ModelOf(step.user).posterior;
     return step.user.current.data.m() > young() ||
            model.Variance(step.x) <= kWellKnown * model.noise_variance();
+  }
+  // Whether the user's period is young and may be scored as a whole.
+  bool IsUnsettled(const UserRecord& user) const {
+    return user.has_period() && user.current.data.m() > 0 && user.current.data.m() < young() &&
+           !(IsPlaced(user) && IsInDoubt(user));
   }
   bool IsExplained(const LearnStep& step) const;
   bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
@@ -280,10 +294,16 @@ void BayesDetector::ResampleOthers(const LearnStep& step) {
   for (std::size_t i = 0; i < resample_; ++i) {
     const UserId id = assignment_.young_users().Draw(random);
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
-    if (user == nullptr || id == step.id || !user->has_period()) continue;
-    if (user->current.data.m() >= young()) continue;
-    if (IsPlaced(*user) && IsInDoubt(*user)) continue;
+    if (user == nullptr || id == step.id || !IsUnsettled(*user)) continue;
     Gibbs(id, *user, random, step.memo);
+  }
+}
+
+void BayesDetector::LookAround(EventKey key) {
+  RandomStream random = StreamFor(key, DrawPurpose::kOthers);
+  for (const UserId id : assignment_.young_users().All()) {
+    UserRecord* user = assignment_.FindNeighbour(id, nullptr);
+    if (user != nullptr && IsUnsettled(*user)) Gibbs(id, *user, random, nullptr);
   }
 }
 

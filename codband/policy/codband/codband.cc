@@ -117,7 +117,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
 // Lines 8-15. The model drawn at the visit may be gone by now; then another is drawn.
 void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey key) {
   if (decision.user == kNobody) return ledger_.Start(user, pool_.Create());
-  ModelId model = decision.model;
+  ModelId model = pool_.Resolve(decision.model);
   if (traits_.redraws_first_model || (model != kNoModel && !pool_.IndexOf(model))) {
     model = assignment_.DrawFirst(decision.user, key);
   }
@@ -242,6 +242,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       users_([this] { return NewUser(); },
              [this](UserRecord& user, ByteReader& in) {
                user.Load(in, dim_before_columns_, inner_dim());
+               user.Translate(pool_.aliases());
              }),
       ledger_(pool_, items_, options.history, options.intercept),
       assignment_(options, pool_, ledger_, users_),

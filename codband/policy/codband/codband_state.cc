@@ -10,29 +10,31 @@ namespace {
 // What users' records say of the models of the pool.
 class PoolTally {
  public:
+  explicit PoolTally(const ModelPool& pool) : pool_(pool) {}
+
   void Add(const UserRecord& user) {
     if (user.has_period()) {
-      Counts& counts = counts_[user.current.model];
+      Counts& counts = counts_[pool_.Resolve(user.current.model)];
       ++counts.periods;
       ++counts.users;
       counts.observations += user.current.data.m();
     }
     for (const PastPeriods::Entry& entry : user.past.entries()) {
-      Counts& counts = counts_[entry.model];
+      Counts& counts = counts_[pool_.Resolve(entry.model)];
       counts.periods += user.past.PeriodsOn(entry.model);
       counts.observations += entry.data.m();
     }
   }
 
   // kCorruption says what does not fit.
-  Status Compare(const ModelPool& pool) const {
+  Status Compare() const {
     std::size_t known = 0;
-    for (std::size_t k = 0; k < pool.size(); ++k) {
-      const PoolModel& model = pool.model(k);
+    for (std::size_t k = 0; k < pool_.size(); ++k) {
+      const PoolModel& model = pool_.model(k);
       const auto found = counts_.find(model.id);
       if (found != counts_.end()) ++known;
       const Counts counts = found == counts_.end() ? Counts{} : found->second;
-      const Counts said{model.periods, model.users, model.posterior.stats().m()};
+      const Counts said{model.own_periods(), model.own_users(), model.own_data().m()};
       if (counts == said) continue;
       return Status::Corruption(
           fmt::format("model {} has {} periods, {} users and {} observations; its users have {}, "
@@ -55,6 +57,7 @@ class PoolTally {
     bool operator==(const Counts&) const = default;
   };
 
+  const ModelPool& pool_;
   std::map<ModelId, Counts> counts_;
 };
 
@@ -63,6 +66,7 @@ class PoolTally {
 bool CoDBand::Forget(UserId id) {
   const UserRecord* user = users_.Find(id);
   if (user == nullptr) return false;
+  if (pool_.is_partition()) ++erasures_;
   ledger_.Forget(*user);
   if (user->items != nullptr) items_.Forget(*user->items);
   assignment_.Forget(id);
@@ -181,6 +185,7 @@ void CoDBand::SaveRest(ByteWriter& out) const {
   hyper_.SaveScales(out);
   items_.Save(out);
   hyper_.SaveGroups(out);
+  SavePartition(out);
 }
 
 void CoDBand::LoadRest(ByteReader& in) {
@@ -196,6 +201,7 @@ void CoDBand::LoadRest(ByteReader& in) {
   // Not in all states of format 5.
   if (in.ok() && in.remaining() > 0) items_.Load(in);
   hyper_.LoadGroups(in);
+  LoadPartition(in);
 }
 
 void CoDBand::SavePool(ByteWriter& out) const {
@@ -235,7 +241,7 @@ Status CoDBand::CheckUsers(const std::function<Status(const VisitRecord&)>& all)
 // What users' records say of the models that they are and were on must add up to what the pool
 // says.
 Status CoDBand::CheckRecords(const std::function<Status(const VisitUser&)>& all) const {
-  PoolTally tally;
+  PoolTally tally(pool_);
   ItemEffects::Tally item_tally(items_);
   Status wrong;
   CODBAND_RETURN_IF_ERROR(all([&](UserId id, const UserRecord& user) {
@@ -247,7 +253,7 @@ Status CoDBand::CheckRecords(const std::function<Status(const VisitUser&)>& all)
     }
   }));
   CODBAND_RETURN_IF_ERROR(wrong);
-  CODBAND_RETURN_IF_ERROR(tally.Compare(pool_));
+  CODBAND_RETURN_IF_ERROR(tally.Compare());
   const std::string fault = item_tally.Fault();
   return fault.empty() ? Status() : Status::Corruption(fault);
 }
