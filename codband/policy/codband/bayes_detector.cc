@@ -55,6 +55,13 @@ constexpr std::size_t kYoung = 16;
 // eighth: a score costs O(d³), and there are as many as columns.
 constexpr std::size_t kEveryReward = 32;
 constexpr std::uint64_t kYoungGrowth = 8;
+// Of more columns a score costs more than it gains with a visit that may bring no reward.
+constexpr std::size_t kMostColumns = 128;
+
+// While models have learned less than this many young periods on average, so many times as many
+// others are resampled: that is when it is found who shares with whom.
+constexpr std::size_t kFormingPeriods = 2;
+constexpr std::size_t kFormingTimes = 4;
 
 // With this chance of one model, by the whole of the period, a user's place in the pool is known.
 constexpr double kKnown = 0.99;
@@ -68,6 +75,12 @@ constexpr double kWellKnown = 0.2;
 constexpr double kUnexplained = 6;
 // After an outlier so many observations are taken as they come.
 constexpr std::uint8_t kOutlierPause = 16;
+
+// A new model would contain D only, which the user's own model contains too: their chances are one.
+void TakeNewAsOwn(std::span<double> chances, std::size_t own) {
+  chances[own] += chances.back();
+  chances.back() = 0;
+}
 
 class BayesDetector final : public ChangeDetector {
  public:
@@ -109,11 +122,8 @@ class BayesDetector final : public ChangeDetector {
   void Observe(const LearnStep& step) override;
   bool Reassign(const LearnStep& step) override;
 
-  void ModelChances(UserId id, const UserRecord& user, std::vector<double>& prior,
-                    std::span<double> chances) const override {
-    assignment_.PriorChances(id, &user, prior);
-    FilterState::Of(user).belief.Expand(pool_, prior, chances);
-  }
+  void ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
+                    std::span<double> chances) const override;
 
   double ChanceOfOwnModel(const UserRecord& user) const override {
     const Belief& belief = FilterState::Of(user).belief;
@@ -141,6 +151,11 @@ class BayesDetector final : public ChangeDetector {
   // Whether the user's place in the pool is known, so that changes can be told from misplacement.
   bool IsPlaced(const UserRecord& user) const {
     return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
+  }
+  bool PoolIsForming() const {
+    std::uint64_t seen = 0;
+    for (std::size_t k = 0; k < pool_.size(); ++k) seen += pool_.model(k).posterior.stats().m();
+    return seen < kFormingPeriods * young() * pool_.size();
   }
   // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
   // it may turn out to be two.
@@ -219,6 +234,25 @@ bool BayesDetector::Explains(const linalg::GaussianPosterior& model, const Learn
   return allowed <= sure || allowed <= sure + model.Variance(step.x);
 }
 
+// Before it is known who shares with whom, the belief of the user's last review is of models that
+// were others: they have learned from everybody who came since.
+void BayesDetector::ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
+                                 std::span<double> chances) const {
+  const std::uint64_t length = user.current.data.m();
+  const std::size_t dim = pool_.prior().dim();
+  if (IsPlaced(user) || length == 0 || length > kEveryReward || dim > kMostColumns) {
+    assignment_.PriorChances(id, &user, scratch.prior);
+    FilterState::Of(user).belief.Expand(pool_, scratch.prior, chances);
+    return;
+  }
+  if (scratch.dim != dim) {
+    scratch.likelihood = MakeJointLikelihood(dim, context().options);
+    scratch.dim = dim;
+  }
+  assignment_.Posterior(id, user, *scratch.likelihood, scratch.prior, chances);
+  TakeNewAsOwn(chances, pool_.IndexOf(user.current.model).value());
+}
+
 void BayesDetector::Observe(const LearnStep& step) {
   ContinueTrial(step);
   FilterState& state = FilterState::Of(step.user);
@@ -291,7 +325,8 @@ void BayesDetector::Review(const LearnStep& step) {
 
 void BayesDetector::ResampleOthers(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kOthers);
-  for (std::size_t i = 0; i < resample_; ++i) {
+  const std::size_t count = PoolIsForming() ? kFormingTimes * resample_ : resample_;
+  for (std::size_t i = 0; i < count; ++i) {
     const UserId id = assignment_.young_users().Draw(random);
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
     if (user == nullptr || id == step.id || !IsUnsettled(*user)) continue;
@@ -312,10 +347,7 @@ void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, Lea
   const ModelId before = user.current.model;
   const std::span<double> chances = assignment_.Resample(id, user, random, memo);
   const std::size_t own = pool_.IndexOf(user.current.model).value();
-  // A new model would contain D only, which the user's own model contains too: their chances are
-  // one.
-  chances[own] += chances.back();
-  chances.back() = 0;
+  TakeNewAsOwn(chances, own);
   const bool known = chances[own] >= kKnown;
   if (user.current.model != before) {
     state.window.KeepNewest(0);  // its densities are those of another model

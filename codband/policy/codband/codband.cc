@@ -163,7 +163,7 @@ Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& wor
     CountVisitsOfNobody(*own, user->current.data.m(), work.chances);
   } else if (own) {
     work.chances.resize(pool_.size() + 1);
-    detector_->ModelChances(id, *user, work.prior_chances, work.chances);
+    detector_->ModelChances(id, *user, work.chances_scratch, work.chances);
   } else {
     assignment_.PriorChances(id, user, work.chances);
   }
