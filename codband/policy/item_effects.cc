@@ -102,7 +102,7 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
           share.chance * (w * w * item_variance + group_ratio_ * w - item_variance - group_ratio_);
     }
   }
-  Effect out{.mean = mean, .variance = variance * noise_};
+  Effect out{.mean = mean, .variance = variance * noise_, .known = true};
   const ItemHistory::Entry* const entry = user == nullptr ? nullptr : user->Find(id);
   if (entry != nullptr && entry->life == item->life) {
     const double ratio = OwnRatio();
@@ -112,10 +112,8 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
   return out;
 }
 
-double ItemEffects::WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const {
+double ItemEffects::WorthOfTrying(const Effect& effect, double visits, double offered) const {
   if (!(effect.variance > 0)) return 0;
-  const double offered = std::min(
-      1.0, static_cast<double>(arms) / static_cast<double>(std::max<std::size_t>(size(), 1)));
   return std::sqrt(effect.variance) * GittinsIndex(effect.variance / noise_ * visits * offered);
 }
 

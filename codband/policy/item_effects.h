@@ -56,7 +56,8 @@ class ItemEffects {
   struct Effect {
     double mean = 0;
     double variance = 0;
-    double own = 0;  // the part of the mean that is the user's own
+    double own = 0;      // the part of the mean that is the user's own
+    bool known = false;  // the item has been shown
   };
   // For a user who may be on these models; their chances add up to at most 1. `user`: what they
   // brought so far; nullptr: nothing.
@@ -64,8 +65,14 @@ class ItemEffects {
 
   // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
   // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
-  // had so far, an item is assumed to be offered in a share arms / items of them.
-  double WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const;
+  // had so far, in a share `offered` of which the item is on offer.
+  double WorthOfTrying(const Effect& effect, double visits, double offered) const;
+  // That share, where so many of the arms on offer are known: of the known items, those that are
+  // here now. Where the whole catalogue is always on offer it is 1 from the start; where a few of
+  // many are, it is small, however few of them are known yet.
+  double ShareOffered(std::size_t known_arms) const {
+    return static_cast<double>(known_arms + 1) / static_cast<double>(size() + 1);
+  }
 
   // An item was shown to a user who is taken to be in the group `model`, and earned `reward`;
   // `residual` is the error of the prediction from the features alone, `expected` the effect that

@@ -313,10 +313,37 @@ TEST_F(ItemEffectsTest, TryingIsWorthMoreTheLessIsKnownAndTheMoreIsAhead) {
   Learn(DrawShowings(12, 1000, 10, 1, 0));
   const ItemEffects::Effect known = Of(3, 0);
   const ItemEffects::Effect unknown = Of(999, 0);
-  EXPECT_GT(effects_.WorthOfTrying(unknown, 100, 10), effects_.WorthOfTrying(known, 100, 10));
-  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 10), effects_.WorthOfTrying(unknown, 10, 10));
-  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 10), effects_.WorthOfTrying(unknown, 1000, 1));
-  EXPECT_EQ(effects_.WorthOfTrying({}, 1000, 10), 0);
+  EXPECT_TRUE(known.known);
+  EXPECT_FALSE(unknown.known);
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 100, 1), effects_.WorthOfTrying(known, 100, 1));
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 1), effects_.WorthOfTrying(unknown, 10, 1));
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 1), effects_.WorthOfTrying(unknown, 1000, 0.1));
+  EXPECT_EQ(effects_.WorthOfTrying({}, 1000, 1), 0);
+}
+
+// Ten of a catalogue are on offer at a visit.
+TEST_F(ItemEffectsTest, HowOftenAnItemIsOfferedIsSeenFromThoseThatAreKnown) {
+  for (const std::size_t items : {10, 1000, 100'000}) {
+    ItemEffects effects(true);
+    ItemHistory user;
+    RandomStream random({13, items}, 602);
+    double sum = 0;
+    constexpr int kVisits = 400;
+    for (int visit = 0; visit < kVisits; ++visit) {
+      std::vector<ItemId> offer;
+      while (offer.size() < 10) {
+        const ItemId item = random.Below(items);
+        if (std::ranges::count(offer, item) == 0) offer.push_back(item);
+      }
+      const auto known = std::ranges::count_if(
+          offer, [&](ItemId item) { return effects.Describe(item).has_value(); });
+      if (visit >= kVisits / 2) sum += effects.ShareOffered(static_cast<std::size_t>(known));
+      effects.Observe(user, offer.front(), 0, random.Normal(), 1, {});
+    }
+    const double expected = std::max(10.0 / static_cast<double>(items), 1.0 / kVisits);
+    const double share = sum / (kVisits / 2);
+    EXPECT_LT(std::abs(std::log(share / expected)), std::log(2)) << items << ": " << share;
+  }
 }
 
 // Two partitions and what each knows of the other's items is one that knows them all.
