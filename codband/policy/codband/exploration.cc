@@ -11,7 +11,6 @@ namespace codband {
 
 namespace {
 
-constexpr std::size_t kChunk = 64;        // arms that are looked at together
 constexpr std::size_t kManyNonZeros = 3;  // one in so many: whole rows are faster than gathering
 
 // The variance of an arm, by its non-zeros unless most features are.
@@ -48,9 +47,9 @@ double PriorVariance(std::span<const double> arm, std::span<const double> precis
 void SolveForVariances(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
                        std::vector<double>& rows, std::span<double> variances) {
   const std::size_t d = model.dim();
-  rows.resize(std::min(arms.count(), kChunk) * d);
-  for (std::size_t first = 0; first < arms.count(); first += kChunk) {
-    const std::size_t together = std::min(kChunk, arms.count() - first);
+  rows.resize(std::min(arms.count(), kArmsTogether) * d);
+  for (std::size_t first = 0; first < arms.count(); first += kArmsTogether) {
+    const std::size_t together = std::min(kArmsTogether, arms.count() - first);
     for (std::size_t i = 0; i < together; ++i) {
       const std::span<double> x = std::span(rows).subspan(i * d, d);
       std::ranges::copy(arms.arm(first + i), x.begin());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "codband/policy/policy.h"
 
 namespace codband {
+
+inline constexpr std::size_t kArmsTogether = 64;  // arms whose features are looked at together
 
 // What is not known of the arms on offer, for a user whose likeliest model is `model`: the variance
 // of what is expected of each, and what that of its features was before anything was learned.
