@@ -27,6 +27,9 @@ class DetectorState {
   // if that is an intercept, were 0.
   virtual void Grow(std::size_t, bool) {}
 
+  // Of the state, the object included.
+  virtual std::size_t MemoryBytes() const = 0;
+
   // What does not fit the user's current period; empty if all does.
   virtual std::string Fault(const Period&) const { return {}; }
 
