@@ -99,6 +99,11 @@ class GaussianPosterior {
   // The number of downdates that were replaced by a rebuild.
   std::uint64_t guarded_downdates() const { return guarded_downdates_; }
 
+  std::size_t HeapBytes() const {
+    return codband::HeapBytes(prior_precision_) + codband::HeapBytes(prior_information_) +
+           stats_.HeapBytes() + factor_.HeapBytes() + codband::HeapBytes(mean_);
+  }
+
   static std::size_t SavedBytes(std::size_t dim);
   void Save(ByteWriter& out) const;
   // Precondition: constructed with the same settings as the one that was saved.

@@ -33,6 +33,7 @@ void LoadEmptyFilterState(ByteReader& in, const RecordLayout& layout) {
 namespace {
 
 struct NoState final : DetectorState {
+  std::size_t MemoryBytes() const override { return sizeof(*this) + kHeapBlock; }
   void Save(ByteWriter& out) const override { SaveEmptyFilterState(out); }
   void Load(ByteReader& in, const RecordLayout& layout) override {
     LoadEmptyFilterState(in, layout);

@@ -107,6 +107,12 @@ void ChangeWindow::KeepNewest(std::size_t count) {
 }
 
 // Rewards, then for each observation its features and its log predictive.
+std::size_t ChangeWindow::HeapBytes() const {
+  std::size_t bytes = columns_.HeapBytes() + codband::HeapBytes(rows_);
+  if (offsets_ != nullptr) bytes += sizeof(*offsets_) + kHeapBlock + codband::HeapBytes(*offsets_);
+  return bytes;
+}
+
 void ChangeWindow::Save(ByteWriter& out) const {
   out.U64(size());
   out.U32(newest_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/linalg/column_set.h"
 #include "codband/policy/codband/period.h"
 
@@ -37,6 +38,8 @@ class ChangeWindow {
   void Push(std::span<const double> x, double r, double log_predictive, double offset = 0);
   // Forgets all but the newest `count`.
   void KeepNewest(std::size_t count);
+
+  std::size_t HeapBytes() const;
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in, const RecordLayout& layout);

@@ -52,8 +52,9 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   void LoadShared(ByteReader& in) override;
   void SaveChangedUsers(const SaveUser& save) const override { users_.SaveChanged(save); }
   void MarkUsersSaved() override { users_.MarkSaved(); }
-  void EvictUsers(std::size_t most) override { users_.Evict(most); }
+  void EvictUsers(const UserRoom& room) override { users_.Evict(room); }
   std::size_t users_in_memory() const override { return users_.size(); }
+  std::size_t bytes_in_memory() const override { return users_.bytes(); }
   Status CheckUsers(const std::function<Status(const VisitRecord&)>& all) const override;
 
   // Recency is counted in observations of one partition: with prior=hawkes nothing is shared.

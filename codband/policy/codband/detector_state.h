@@ -30,6 +30,8 @@ class DetectorState {
 
   // Models go by other names from now on; the period has its new one already.
   virtual void Translate(const ModelAliases&, const Period&) {}
+  // Of the state, the object included.
+  virtual std::size_t MemoryBytes() const = 0;
 
   // What does not fit the user's current period; empty if all does.
   virtual std::string Fault(const Period&) const { return {}; }

@@ -25,6 +25,11 @@ void UserRecord::Translate(const ModelAliases& aliases) {
   detector->Translate(aliases, current);
 }
 
+std::size_t UserRecord::HeapBytes() const {
+  return current.HeapBytes() + past.HeapBytes() + detector->MemoryBytes() +
+         (items == nullptr ? 0 : sizeof(*items) + kHeapBlock + items->HeapBytes());
+}
+
 std::string UserRecord::Fault() const {
   const std::uint64_t m = current.data.m();
   if (has_period() == (m == 0)) return fmt::format("the current period has {} observations", m);

@@ -28,6 +28,8 @@ struct UserRecord {
   // Those that are remembered.
   std::uint64_t observations() const;
 
+  std::size_t HeapBytes() const;
+
   // Vectors have `dim` features from now on; the new ones were 0.
   void Grow(std::size_t dim);
 
