@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "codband/base/bytes.h"
+#include "codband/policy/codband/fashion.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -71,12 +72,14 @@ class ChangeRate {
   ChangeRate(double start, bool learned) : start_(start), learned_(learned) {}
 
   // The chance that a user changes between two observations.
-  double hazard() const {
-    if (!learned_) return start_;
-    const double rate =
-        (1 + static_cast<double>(confirmed_)) / (1 / start_ + static_cast<double>(observations_));
-    return rate * std::exp(-caution_);
+  double hazard() const { return fashion_.Hazard(calm()); }
+
+  // An observation of one of `users`, whose reward is `ratio` times as likely if they changed just
+  // before it as if they did not.
+  void Weigh(double ratio, std::uint64_t users) {
+    if (learned_) fashion_.Weigh(calm(), ratio, users);
   }
+  void EndFashion() { fashion_ = {}; }
 
   void Observe() { ++observations_; }
   // `user`: the verdicts on their changes.
@@ -109,7 +112,19 @@ class ChangeRate {
     if (!(caution_ >= 0)) in.Fail("caution", "is negative");
   }
 
+  // What older states lack.
+  void SaveFashion(ByteWriter& out) const { fashion_.Save(out); }
+  void LoadFashion(ByteReader& in) { fashion_.Load(in); }
+
  private:
+  // Where no more change than usual.
+  double calm() const {
+    if (!learned_) return start_;
+    const double rate =
+        (1 + static_cast<double>(confirmed_)) / (1 / start_ + static_cast<double>(observations_));
+    return rate * std::exp(-caution_);
+  }
+
   static constexpr std::uint8_t kMostCounted = 255;
   static constexpr int kMostRefuted = 1;
   static constexpr double kRelief = 0.1;
@@ -121,6 +136,7 @@ class ChangeRate {
   std::uint64_t observations_ = 0;
   std::uint64_t confirmed_ = 0;
   double caution_ = 0;
+  Fashion fashion_;
 };
 
 }  // namespace codband

@@ -112,8 +112,8 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   // What came later stands at the end of a state. A state without it is from before.
   void SaveRest(ByteWriter& out) const;
   void LoadRest(ByteReader& in);
-  void SaveCovariances(ByteWriter& out) const;
-  void LoadCovariances(ByteReader& in);
+  void SaveTail(ByteWriter& out) const;
+  void LoadTail(ByteReader& in);
 
   using VisitUser = std::function<void(UserId, const UserRecord&)>;
   Status CheckRecords(const std::function<Status(const VisitUser&)>& all) const;
