@@ -68,6 +68,15 @@ constexpr double kKnown = 0.99;
 // With less than this chance of the model that they were on, a user may have changed.
 constexpr double kDoubtful = 0.9;
 
+// With more than this chance of another model, a user has changed. Clicks come to this slowly, so
+// that half of the changes found at 0.5 would be none.
+constexpr double kSure = 0.5;
+constexpr double kSureOfClicks = 0.65;
+
+// Clicks say little: while the model that a user was on has less than this chance, the window is
+// long, so that a change can be dated as far back as it took to find it.
+constexpr double kSuspicious = 0.99;
+
 // A model whose predictions have less than this share of the noise's variance is well known.
 constexpr double kWellKnown = 0.2;
 
@@ -159,6 +168,10 @@ class BayesDetector final : public ChangeDetector {
   }
   // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
   // it may turn out to be two.
+  // For how many observations at most.
+  std::size_t LongestDoubt() const {
+    return hyper_.noise().clicks() ? ChangeWindow::kLong * window_ : window_;
+  }
   bool IsInDoubt(const UserRecord& user) const { return ChanceOfOwnModel(user) < kDoubtful; }
   // Whether that may be for a change: of a young period on a model that is well known alone, since
   // a model that is not says as little of the user as of itself.
@@ -176,6 +189,7 @@ class BayesDetector final : public ChangeDetector {
   bool IsExplained(const LearnStep& step) const;
   bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
   void ContinueTrial(const LearnStep& step);
+  void WeighFashion();
   void Review(const LearnStep& step);
   void ResampleOthers(const LearnStep& step);
   void Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo);
@@ -264,11 +278,22 @@ void BayesDetector::Observe(const LearnStep& step) {
     log_predictive =
         filter_.Update(pool_, hyper_.noise(), hyper_.change_rate().hazard(), prior_chances_,
                        state.window, step.x, step.reward, state.belief, step.memo, step.item);
+    WeighFashion();
   } else {
     log_predictive =
         LogPredictive(ModelOf(step.user), hyper_.noise(), step.x, step.reward, step.item);
   }
+  state.window.SetLong(hyper_.noise().clicks() && filtered_ &&
+                       ChanceOfOwnModel(step.user) < kSuspicious);
   state.window.Push(step.x, step.reward, log_predictive, step.item.taken);
+}
+
+// Other rewards than clicks tell of a user's change before many others can.
+void BayesDetector::WeighFashion() {
+  if (!hyper_.noise().clicks()) return hyper_.change_rate().EndFashion();
+  std::uint64_t users = 0;
+  for (std::size_t k = 0; k < pool_.size(); ++k) users += pool_.model(k).users;
+  hyper_.change_rate().Weigh(filter_.change_ratio(), users);
 }
 
 bool BayesDetector::Reassign(const LearnStep& step) {
@@ -277,7 +302,7 @@ bool BayesDetector::Reassign(const LearnStep& step) {
     const Verdict verdict = FollowBelief(step.user);
     if (verdict != Verdict::kStays) return verdict == Verdict::kChanged;
     // Doubt that lasts comes from models that are alike, which a review tells apart.
-    if (length < step.user.next_review + window_ && MayHaveChanged(step)) return false;
+    if (length < step.user.next_review + LongestDoubt() && MayHaveChanged(step)) return false;
   }
   if (ReviewDue(step.user, length)) Review(step);
   return false;
@@ -379,9 +404,10 @@ void BayesDetector::KeepSuspicion(const UserRecord& user, std::span<double> chan
 // observations since. The user may as well have been misplaced before: then all of them move.
 BayesDetector::Verdict BayesDetector::FollowBelief(UserRecord& user) {
   const Belief& belief = FilterState::Of(user).belief;
-  const bool fresh = belief.fresh() > 0.5;
+  const double sure = hyper_.noise().clicks() ? kSureOfClicks : kSure;
+  const bool fresh = belief.fresh() > sure;
   if (!fresh &&
-      (belief.size() == 0 || belief.chance(0) <= 0.5 || belief.model(0) == user.current.model)) {
+      (belief.size() == 0 || belief.chance(0) <= sure || belief.model(0) == user.current.model)) {
     return Verdict::kStays;
   }
   const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(belief.model(0)).value());
@@ -417,8 +443,9 @@ void BayesDetector::Settle(UserRecord& user) {
 std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* target) {
   const ChangeWindow& window = FilterState::Of(user).window;
   reduced_ = ModelOf(user).posterior;
-  const std::size_t limit =
+  std::size_t limit =
       std::min<std::uint64_t>(window.size(), user.current.data.m() - (target == nullptr));
+  if (target == nullptr) limit = std::min(limit, filter_.fresh_log_densities().size());
   FeatureVector x(pool_.prior().dim());
   double score = 0;
   double best = -std::numeric_limits<double>::infinity();
@@ -468,14 +495,12 @@ bool BayesDetector::WholePeriodFits(const UserRecord& user, const PoolModel* tar
   const linalg::JointLikelihood::Model moves = {
       .posterior = target == nullptr ? &pool_.prior() : &target->posterior, .contains_data = false};
   std::array<double, 2> densities;
-  joint_.LogDensities(before_, std::array{moves, stays}, densities);
-  if (target == nullptr) {
-    // Given those after the change, from which alone the new model would be known.
-    double after_alone = 0;
-    joint_.LogDensities(moved_, {&moves, 1}, {&after_alone, 1});
-    joint_.LogDensities(user.current.data, {&moves, 1}, {densities.data(), 1});
-    densities[0] -= after_alone;
-  }
+  joint_.LogDensities(before_, {&stays, 1}, {&densities[1], 1});
+  // Given those after the change, which the new model learns from first.
+  double after_alone = 0;
+  joint_.LogDensities(moved_, {&moves, 1}, {&after_alone, 1});
+  joint_.LogDensities(user.current.data, {&moves, 1}, {densities.data(), 1});
+  densities[0] -= after_alone;
   const double others = own.periods > 1 ? static_cast<double>(own.periods - 1) : concentration;
   const double there = target == nullptr ? concentration : static_cast<double>(target->periods);
   const double share = there / (static_cast<double>(pool_.total_periods()) + concentration);

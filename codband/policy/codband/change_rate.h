@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "codband/base/bytes.h"
+#include "codband/policy/codband/fashion.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -71,13 +72,14 @@ class ChangeRate {
   ChangeRate(double start, bool learned) : start_(start), learned_(learned) {}
 
   // The chance that a user changes between two observations.
-  double hazard() const {
-    if (!learned_) return start_;
-    const double rate =
-        (1 + static_cast<double>(own_.confirmed + others_.confirmed)) /
-        (1 / start_ + static_cast<double>(own_.observations + others_.observations));
-    return rate * std::exp(-std::max(0.0, own_.caution - relief_ + others_.caution));
+  double hazard() const { return fashion_.Hazard(calm()); }
+
+  // An observation of one of `users`, whose reward is `ratio` times as likely if they changed just
+  // before it as if they did not.
+  void Weigh(double ratio, std::uint64_t users) {
+    if (learned_) fashion_.Weigh(calm(), ratio, users);
   }
+  void EndFashion() { fashion_ = {}; }
 
   // What is known of it, and what other partitions know (shared_pool.h), which is not saved here. A
   // partition whose changes are confirmed takes away from the caution of others too: its own may be
@@ -137,7 +139,20 @@ class ChangeRate {
     if (!(own_.caution >= 0)) in.Fail("caution", "is negative");
   }
 
+  // What older states lack.
+  void SaveFashion(ByteWriter& out) const { fashion_.Save(out); }
+  void LoadFashion(ByteReader& in) { fashion_.Load(in); }
+
  private:
+  // Where no more change than usual.
+  double calm() const {
+    if (!learned_) return start_;
+    const double rate =
+        (1 + static_cast<double>(own_.confirmed + others_.confirmed)) /
+        (1 / start_ + static_cast<double>(own_.observations + others_.observations));
+    return rate * std::exp(-std::max(0.0, own_.caution - relief_ + others_.caution));
+  }
+
   static constexpr std::uint8_t kMostCounted = 255;
   static constexpr int kMostRefuted = 1;
   static constexpr double kRelief = 0.1;
@@ -153,6 +168,7 @@ class ChangeRate {
   Evidence own_;
   Evidence others_;
   double relief_ = 0;
+  Fashion fashion_;
 };
 
 }  // namespace codband

@@ -125,8 +125,8 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   // What came later stands at the end of a state. A state without it is from before.
   void SaveRest(ByteWriter& out) const;
   void LoadRest(ByteReader& in);
-  void SaveCovariances(ByteWriter& out) const;
-  void LoadCovariances(ByteReader& in);
+  void SaveTail(ByteWriter& out) const;
+  void LoadTail(ByteReader& in);
   void SavePartition(ByteWriter& out) const;
   void LoadPartition(ByteReader& in);
 

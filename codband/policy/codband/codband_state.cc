@@ -83,6 +83,7 @@ void CoDBand::SetRestorePoint(UserId user) {
   hyper_.Save(state);
   hyper_.SaveLimits(state);
   items_.SaveEstimates(state);
+  hyper_.change_rate().SaveFashion(state);
   restore_point_.Set(user, dim(), state.bytes());
 }
 
@@ -93,6 +94,7 @@ bool CoDBand::Restore(const RestorePoint::Point& before) {
   hyper_.Load(in, before.dim);
   hyper_.LoadLimits(in);
   if (in.remaining() > 0) items_.LoadEstimates(in, true);
+  if (in.ok() && in.remaining() > 0) hyper_.change_rate().LoadFashion(in);
   if (!in.ok()) return false;
   pool_.SetPrior(hyper_.prior());
   return true;
@@ -137,7 +139,7 @@ void CoDBand::DoSaveState(ByteWriter& out) const {
   users_.Save(out);
   SaveRest(out);
   users_.SaveRest(out);
-  SaveCovariances(out);
+  SaveTail(out);
 }
 
 void CoDBand::DoLoadState(ByteReader& in) {
@@ -145,7 +147,7 @@ void CoDBand::DoLoadState(ByteReader& in) {
   users_.Load(in);
   LoadRest(in);
   if (in.ok() && in.remaining() > 0) users_.LoadRest(in);
-  LoadCovariances(in);
+  LoadTail(in);
   if (!in.ok()) return;
   const Status sound = CheckRecords([&](const VisitUser& visit) {
     users_.ForEach(visit);
@@ -158,7 +160,7 @@ void CoDBand::SaveShared(ByteWriter& out) const {
   SaveDim(out);
   SavePool(out);
   SaveRest(out);
-  SaveCovariances(out);
+  SaveTail(out);
 }
 
 void CoDBand::LoadShared(ByteReader& in) {
@@ -166,16 +168,20 @@ void CoDBand::LoadShared(ByteReader& in) {
   if (!in.ok()) return;
   LoadPool(in);
   LoadRest(in);
-  LoadCovariances(in);
+  LoadTail(in);
 }
 
-// Behind all else: of few features there are none, and older states have none at all.
-void CoDBand::SaveCovariances(ByteWriter& out) const {
+// Behind all else; older states have none of it. Of few features there are no covariances.
+void CoDBand::SaveTail(ByteWriter& out) const {
+  hyper_.change_rate().SaveFashion(out);
   if (inner_dim() > linalg::Covariance::kNarrow) pool_.SaveCovariances(out);
 }
 
-void CoDBand::LoadCovariances(ByteReader& in) {
-  if (in.ok() && in.remaining() > 0) pool_.LoadCovariances(in);
+void CoDBand::LoadTail(ByteReader& in) {
+  hyper_.change_rate().EndFashion();
+  if (!in.ok() || in.remaining() == 0) return;
+  hyper_.change_rate().LoadFashion(in);
+  if (inner_dim() > linalg::Covariance::kNarrow) pool_.LoadCovariances(in);
 }
 
 void CoDBand::SaveRest(ByteWriter& out) const {
