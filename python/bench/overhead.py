@@ -2,9 +2,9 @@
 
 PYTHONPATH=build/dev/python python3 python/bench/overhead.py [policy ...]
 
-Recorded visits are played in C++ (bench/native_steps of the same build) and in Python in turn: one by
-one, and in batches (choosing for many visits, then learning them). Making and reading the visits is
-not timed; medians of several turns. Both sides gain the same rewards, which is checked.
+Recorded visits are played in C++ (bench/native_steps of the same build) and in Python in turn, each in a
+process of its own: one by one, and in batches (choosing for many visits, then learning them). Making and
+reading the visits is not timed; medians of several turns. Both sides gain the same rewards, which is checked.
 """
 
 import os
@@ -23,18 +23,36 @@ BATCHES = (50, 500)
 NATIVE = os.path.join(os.path.dirname(codband.__file__), "..", "..", "bench", "native_steps")
 
 
-def make_visits():
+def write_visits(file):
     rng = np.random.default_rng(1)
     arms = rng.normal(size=(VISITS, ARMS, DIM))
     arms /= np.linalg.norm(arms, axis=-1, keepdims=True)
     means = arms @ (rng.normal(size=DIM) / 5)
-    return arms, means + 0.1 * rng.normal(size=means.shape)
+    for part in (arms, means + 0.1 * rng.normal(size=means.shape)):
+        part.tofile(file)
+    file.flush()
+
+
+def read_visits(file):
+    values = np.fromfile(file)
+    arms = VISITS * ARMS * DIM
+    return values[:arms].reshape(VISITS, ARMS, DIM), values[arms:].reshape(VISITS, ARMS)
+
+
+def played(command):
+    """Microseconds for a step and the sum of the rewards, as the command prints them."""
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return tuple(map(float, printed.split()))
 
 
 def native(spec, file, size):
-    printed = subprocess.run([NATIVE, spec, file, *map(str, (USERS, VISITS, ARMS, DIM, size))],
-                             check=True, capture_output=True, text=True).stdout
-    return tuple(map(float, printed.split()))
+    return played([NATIVE, spec, file, *map(str, (USERS, VISITS, ARMS, DIM, size))])
+
+
+def play(spec, file, size):
+    """What --play does."""
+    visits = read_visits(file)
+    print(*(one_by_one(spec, *visits) if size == 1 else in_batches(spec, size, *visits)))
 
 
 def one_by_one(spec, arms, rewards):
@@ -64,14 +82,14 @@ def in_batches(spec, size, arms, rewards):
     return 1e6 * (time.process_time() - start) / VISITS, float(np.sum(gains))
 
 
-def measure(spec, file, visits):
+def measure(spec, file):
     """Medians in C++ and Python: one by one, then for each size of batches."""
     sizes = (1, *BATCHES)
     times = {(size, side): [] for size in sizes for side in ("C++", "Python")}
     for _ in range(TURNS):
         for size in sizes:
             fast, expected = native(spec, file, size)
-            ours, reward = one_by_one(spec, *visits) if size == 1 else in_batches(spec, size, *visits)
+            ours, reward = played([sys.executable, __file__, "--play", spec, file, str(size)])
             assert abs(reward - expected) < 1e-6 * max(1, abs(expected)), (spec, size, reward, expected)
             times[size, "C++"].append(fast)
             times[size, "Python"].append(ours)
@@ -79,16 +97,16 @@ def measure(spec, file, visits):
 
 
 def main():
-    visits = make_visits()
+    if sys.argv[1:2] == ["--play"]:
+        play(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return
     print("microseconds of processor time per step")
     print("policy     " + "   one by one: C++, Python, more".ljust(34) +
           "".join(f"   batches of {size}: C++, Python, times".ljust(42) for size in BATCHES))
     with tempfile.NamedTemporaryFile() as file:
-        for part in visits:
-            part.tofile(file)
-        file.flush()
+        write_visits(file)
         for spec in sys.argv[1:] or ["random", "linucb", "codband"]:
-            took = measure(spec, file.name, visits)
+            took = measure(spec, file.name)
             one, python = took[1, "C++"], took[1, "Python"]
             line = f"{spec:10} {one:9.2f} {python:9.2f} {python - one:9.2f}     "
             for size in BATCHES:
