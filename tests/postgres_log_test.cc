@@ -69,6 +69,17 @@ TEST(PostgresSchemaTest, NewerTablesAreRefused) {
       << status.message();
 }
 
+TEST(PostgresSchemaTest, ALoopThatMustBeThereIsNotMade) {
+  PostgresOptions options{
+      .dsns = {PostgresServer::Shared().Dsn()}, .loop = NewLoop(), .create = false};
+  EXPECT_EQ(OpenStatus(options).code(), StatusCode::kNotFound);
+  EXPECT_EQ(OpenStatus(options).code(), StatusCode::kNotFound);
+  options.create = true;
+  ASSERT_TRUE(OpenStatus(options).ok());
+  options.create = false;
+  EXPECT_TRUE(OpenStatus(options).ok());
+}
+
 TEST(PostgresSchemaTest, TheNumberOfPartitionsIsForGood) {
   PostgresOptions options{.dsns = {PostgresServer::Shared().Dsn()}, .loop = NewLoop()};
   ASSERT_TRUE(OpenStatus(options).ok());

@@ -8,12 +8,14 @@
 namespace codband::cluster {
 namespace {
 
+enum class Needed { kAny, kAll };
+
 // Puts the answers of several logs together, in whatever order they come.
 template <typename T>
 class Gathered {
  public:
-  Gathered(std::size_t count, store::PartitionLog::Done<Result<std::vector<T>>> done)
-      : left_(count), done_(std::move(done)) {}
+  Gathered(std::size_t count, Needed needed, store::PartitionLog::Done<Result<std::vector<T>>> done)
+      : left_(count), needed_(needed), done_(std::move(done)) {}
 
   void Add(Result<std::vector<T>> part) {
     {
@@ -26,7 +28,7 @@ class Gathered {
       }
       if (--left_ > 0) return;
     }
-    if (!any_) return done_(failure_);
+    if (!failure_.ok() && (needed_ == Needed::kAll || !any_)) return done_(failure_);
     std::ranges::sort(all_, {}, &T::partition);
     done_(std::move(all_));
   }
@@ -34,6 +36,7 @@ class Gathered {
  private:
   std::mutex mutex_;  // guards what follows
   std::size_t left_;
+  const Needed needed_;
   bool any_ = false;
   std::vector<T> all_;
   Status failure_;
@@ -50,7 +53,8 @@ void ShardedLog::Acquire(store::Partition partition, std::string node, std::int6
 // A log that cannot be reached says nothing of its claims: they are not over.
 void ShardedLog::Renew(std::vector<store::Claim> claims, std::int64_t lease_ms,
                        Done<Result<std::vector<store::Claim>>> done) {
-  const auto all = std::make_shared<Gathered<store::Claim>>(logs_.size(), std::move(done));
+  const auto all =
+      std::make_shared<Gathered<store::Claim>>(logs_.size(), Needed::kAny, std::move(done));
   for (std::size_t i = 0; i < logs_.size(); ++i) {
     std::vector<store::Claim> part;
     std::ranges::copy_if(claims, std::back_inserter(part), [&](const store::Claim& claim) {
@@ -112,7 +116,8 @@ void ShardedLog::ListNodes(Done<Result<std::vector<store::NodeState>>> done) {
 }
 
 void ShardedLog::ListPartitions(Done<Result<std::vector<store::PartitionState>>> done) {
-  const auto all = std::make_shared<Gathered<store::PartitionState>>(logs_.size(), std::move(done));
+  const auto all = std::make_shared<Gathered<store::PartitionState>>(logs_.size(), Needed::kAll,
+                                                                     std::move(done));
   for (const auto& log : logs_) {
     log->ListPartitions(
         [all](Result<std::vector<store::PartitionState>> states) { all->Add(std::move(states)); });

@@ -36,7 +36,6 @@ class ShardedLog final : public store::PartitionLog {
   void KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) override;
   void RemoveNode(std::string name, std::string instance, Done<Status> done) override;
   void ListNodes(Done<Result<std::vector<store::NodeState>>> done) override;
-  // Those of the logs that answer; the reason if none does.
   void ListPartitions(Done<Result<std::vector<store::PartitionState>>> done) override;
   void Watch(std::function<void()> changed) override;
 

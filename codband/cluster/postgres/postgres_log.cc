@@ -38,7 +38,8 @@ Result<std::unique_ptr<store::PartitionLog>> OpenPostgresLog(const PostgresOptio
         .dsn = dsn, .schema = options.loop, .timeout_ms = options.timeout_ms};
     auto connection = Connection::Open(each, never);
     if (!connection.ok()) return connection.status();
-    const auto loop = PrepareSchema(*connection.value(), options.loop, wanted);
+    const auto loop = options.create ? PrepareSchema(*connection.value(), options.loop, wanted)
+                                     : FindSchema(*connection.value(), options.loop, wanted);
     if (!loop.ok()) return loop.status();
     wanted.id = loop.value().id;
     wanted.partitions = loop.value().partitions;

@@ -18,6 +18,7 @@ struct PostgresOptions {
   std::string loop = "codband";      // a schema
   store::Partition partitions = 0;   // of a new loop: 16 if 0; else it must be as many
   std::int64_t timeout_ms = 10'000;  // for an answer of the database
+  bool create = true;                // make a loop that is not there
   LogSink log = {};                  // may be empty
 };
 
@@ -26,7 +27,8 @@ struct PostgresOptions {
 // primary and, if there is one, of the synchronous standby.
 //
 // kInvalidArgument: a connection string, the loop's name, or tables that are newer or of another
-// loop. kUnavailable: the database does not answer or does not let us in.
+// loop. kNotFound: there is no such loop, and `create` is false. kUnavailable: the database does
+// not answer or does not let us in.
 Result<std::unique_ptr<store::PartitionLog>> OpenPostgresLog(const PostgresOptions& options);
 
 }  // namespace codband::cluster

@@ -115,6 +115,21 @@ Status CheckLoop(const LoopRow& found, const LoopRow& wanted, const std::string&
 
 }  // namespace
 
+Result<LoopRow> FindSchema(Connection& connection, const std::string& schema,
+                           const LoopRow& wanted) {
+  auto found = ReadLoop(connection, schema);
+  if (!found.ok()) return found;
+  if (found.value().version == 0) {
+    return Status::NotFound(fmt::format("cluster: there is no loop '{}' in this database", schema));
+  }
+  CODBAND_RETURN_IF_ERROR(CheckLoop(found.value(), wanted, schema));
+  if (found.value().version == kSchemaVersion) return found;
+  return Status::InvalidArgument(fmt::format(
+      "cluster: the tables of the loop '{}' have version {}, expected {}: the next node "
+      "that starts brings them up to date",
+      schema, found.value().version, kSchemaVersion));
+}
+
 Result<LoopRow> PrepareSchema(Connection& connection, const std::string& schema,
                               const LoopRow& wanted) {
   auto found = ReadLoop(connection, schema);

@@ -35,4 +35,9 @@ struct LoopRow {
 Result<LoopRow> PrepareSchema(Connection& connection, const std::string& schema,
                               const LoopRow& wanted);
 
+// The same for a loop that must be there, with tables of this version: changes nothing. kNotFound:
+// it is not there.
+Result<LoopRow> FindSchema(Connection& connection, const std::string& schema,
+                           const LoopRow& wanted);
+
 }  // namespace codband::cluster
