@@ -65,6 +65,13 @@ TEST_F(ServeCliTest, BadInputIsRefusedWithExitCodeTwo) {
       {"serve " + data + " --set memory.users", "expected section.key=value"},
       {"serve " + data + " --set memory.user=1", "did you mean memory.users?"},
       {"serve " + data + " --set policy.spec=oracle-greedy", "needs the true parameters"},
+      {"serve " + data + " --name a", "give --cluster too"},
+      {"serve " + data + " --cluster dbname=x", "--name is missing"},
+      {"serve " + data + " --cluster dbname=x --name 'a b'", "--name = 'a b', expected letters"},
+      {"serve " + data + " --cluster 'dbname=x nonsense' --name a",
+       "the connection string cannot be read"},
+      {"cluster status", "there is no connection string"},
+      {"cluster start --cluster dbname=x", "ACTION is 'start', expected status"},
       {"backup --data " + Path("x"), "--out is required"},
       {"backup --data " + Path("x") + " --out " + Path("y"), "there is no data"},
       {"backup --data " + Path("x") + " --out " + directory_, "exists, expected the name of a new"},
@@ -90,7 +97,8 @@ TEST_F(ServeCliTest, UnwritableDirectoryIsAnError) {
 }
 
 TEST_F(ServeCliTest, HelpOfTheServerAndItsCommandsHasExamples) {
-  for (const char* command : {"serve", "keys", "backup", "restore", "export", "doctor"}) {
+  for (const char* command :
+       {"serve", "keys", "backup", "restore", "export", "doctor", "cluster"}) {
     const Outcome outcome = Run(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_NE(outcome.out.find("\nExample"), std::string::npos) << command;

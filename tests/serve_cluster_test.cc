@@ -35,7 +35,10 @@ class ServeClusterTest : public testing::Test {
 
   std::unique_ptr<ServerProcess> StartNode(const std::string& name) const {
     return std::make_unique<ServerProcess>(
-        root_ / name, std::vector<std::string>{"policy.spec=linucb"}, "true",
+        root_ / name,
+        std::vector<std::string>{"policy.spec=linucb", "durability.checkpoint_events=7",
+                                 "log.level=warning"},
+        "true",
         std::vector<std::string>{"--cluster", PostgresServer::Shared().Dsn(database_), "--name",
                                  name});
   }
@@ -65,6 +68,14 @@ class ServeClusterTest : public testing::Test {
     const Json json = Json::parse(reply.body, nullptr, false);
     return json.is_object() && json.contains("status") ? json["status"].get<std::string>()
                                                        : reply.body;
+  }
+
+  std::uint64_t Ask(const std::string& column) const {
+    cluster::Psql psql("codband", database_);
+    const std::string sql = "SELECT " + column + " FROM partitions";
+    const cluster::Reply reply = psql.connection().Run({"ask", sql.c_str()}, {});
+    EXPECT_TRUE(reply.ok()) << reply.problem;
+    return reply.ok() ? reply.rows.Number(0, 0) : 0;
   }
 
   std::filesystem::path root_;
@@ -103,6 +114,56 @@ TEST_F(ServeClusterTest, AKilledNodeIsReplacedAndNothingAcknowledgedIsLost) {
   for (const std::string& event : acknowledged) {
     EXPECT_EQ(Reward({a.get(), b.get()}, event), "duplicate") << event;
   }
+}
+
+// The owner sleeps while another node takes over. When it wakes up it finds a request in its
+// socket.
+TEST_F(ServeClusterTest, AnOwnerThatWasAsleepAcknowledgesNothing) {
+  auto a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  ASSERT_EQ(Rank({a.get()}, "event1").status / 100, 2U);
+  ASSERT_EQ(Rank({a.get()}, "event2").status / 100, 2U);
+  auto b = StartNode("b");
+  ASSERT_TRUE(b->listens());
+  auto client = a->Connect();
+  ASSERT_NE(client, nullptr);
+  a->Freeze();
+  std::string answer;
+  std::thread sender([&] {
+    const auto reply = client->Send(
+        {.method = "POST", .target = "/v1/events/event1/reward", .body = R"({"value":1})"},
+        kPatience);
+    answer = reply.ok() ? reply.value().body : "none";
+  });
+  EXPECT_EQ(Reward({b.get()}, "event1"), "accepted");
+  a->Signal(SIGCONT);
+  sender.join();
+  EXPECT_EQ(answer.find("accepted"), std::string::npos) << answer;
+  EXPECT_EQ(Reward({a.get()}, "event2"), "accepted");  // passed on
+  EXPECT_EQ(Reward({b.get()}, "event2"), "duplicate");
+}
+
+// What the log no longer has is in the checkpoint, for nodes that have lost or never had a copy.
+TEST_F(ServeClusterTest, ANodeWithoutACopyBeginsWithTheCheckpoint) {
+  auto a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  for (int i = 0; i < 30; ++i) {
+    const std::string event = "event" + std::to_string(i);
+    ASSERT_EQ(Rank({a.get()}, event).status / 100, 2U);
+    ASSERT_EQ(Reward({a.get()}, event), "accepted");
+  }
+  cluster::WaitUntil([&] { return Ask("first_sequence") > 50; });
+  EXPECT_GT(Ask("first_sequence"), 50U);
+  EXPECT_EQ(a->Stop(SIGTERM), 0);
+  std::filesystem::remove_all(root_ / "a");
+  a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(Reward({a.get()}, "event" + std::to_string(i)), "duplicate") << i;
+  }
+  const auto user = Ask({a.get()}, "GET", "/v1/users/u3", "");
+  EXPECT_EQ(user.status, 200U) << user.body;
+  EXPECT_EQ(Json::parse(user.body)["observations"], 3) << user.body;
 }
 
 TEST_F(ServeClusterTest, ANodeThatIsStoppedHandsItsPartitionsOver) {

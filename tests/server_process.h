@@ -67,6 +67,13 @@ class ServerProcess {
   }
 
   void Signal(int signal) const { ::kill(pid_, signal); }
+  // Returns when no thread of it runs any more; SIGCONT wakes it up.
+  void Freeze() const {
+    ::kill(pid_, SIGSTOP);
+    int status = 0;
+    ::waitpid(pid_, &status, WUNTRACED);
+    EXPECT_TRUE(WIFSTOPPED(status));
+  }
   // Sends the signal and waits for the end; the exit code, or minus the signal that ended it.
   int Stop(int signal) {
     ::kill(pid_, signal);

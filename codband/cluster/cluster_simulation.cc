@@ -182,11 +182,12 @@ void ToyHost::Answered(store::Partition partition, const Command& command,
     command.done(Status());
   } else {
     command.done({StatusCode::kUnavailable, status.message()});
-    if (store::IsFenced(status)) {
-      served.open = false;
-      for (Command& waiting : std::exchange(served.queue, {})) waiting.done(status);
-      if (!served.closed) on_fenced(served.claim);
-    }
+  }
+  if (store::IsFenced(status)) {
+    served.open = false;
+    for (Command& waiting : std::exchange(served.queue, {})) waiting.done(status);
+    // The node closes it, after which `served` is gone.
+    if (!served.closed) return on_fenced(store::Claim(served.claim));
   }
   if (served.closed) return EndIfIdle(partition);
   StoreCheckpointIfDue(partition);

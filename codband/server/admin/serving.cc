@@ -137,11 +137,10 @@ std::function<void(const engine::FinishedDecision&)> Serving::OnFinished() const
 }
 
 Status Serving::OpenCluster(const ClusterOptions& options) {
-  CODBAND_RETURN_IF_ERROR(PrepareData());
   auto member = ClusterMember::Open(options, log_sink_);
   if (!member.ok()) return member.status();
   member_ = std::move(member).value();
-  return {};
+  return PrepareData();
 }
 
 void Serving::JoinCluster() {
@@ -149,7 +148,9 @@ void Serving::JoinCluster() {
   EngineHostOptions engines{.data = std::filesystem::absolute(config_.data, error),
                             .store = config_.store,
                             .engine = config_.engine,
-                            .on_finished = OnFinished()};
+                            .on_finished = OnFinished(),
+                            .checkpoint_frames = config_.engine.checkpoint_events,
+                            .checkpoint_interval_ms = config_.engine.checkpoint_interval_ms};
   engines.engine.log = log_sink_;
   member_->Join(url_, std::move(engines),
                 [this](store::Partition, engine::Engine* engine) { service_->SetEngine(engine); });

@@ -16,7 +16,7 @@ namespace {
 
 // A request that is passed on blocks a thread while the other node works on it.
 constexpr std::size_t kForwards = 16;
-constexpr std::chrono::milliseconds kForwardTimeout(10'000);
+constexpr std::chrono::milliseconds kForwardTimeout(5000);
 
 std::string_view PathOf(const Call& call) { return call.match.route->pattern; }
 

@@ -1,0 +1,125 @@
+#include "codband/cluster/node.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codband/store/simulated_log.h"
+
+namespace codband::cluster {
+namespace {
+
+constexpr std::int64_t kLeaseMs = 3000;
+
+// Serves nothing, but says so.
+class IdleHost final : public PartitionHost {
+ public:
+  void Open(const store::PartitionState&, std::function<void(Status)> done) override {
+    ++opened;
+    done(outcome);
+  }
+  void Close(store::Partition, bool, std::function<void()> done) override { done(); }
+
+  Status outcome;
+  int opened = 0;
+};
+
+class NodeTest : public testing::Test {
+ protected:
+  struct Process {
+    Process(NodeTest& test, const std::string& name, const std::string& instance)
+        : log(test.record_, test.time_, {.seed = 1, .event = ++test.processes_}),
+          node(log, test.time_, host,
+               {.name = name,
+                .url = "http://" + instance,
+                .instance = instance,
+                .lease_ms = kLeaseMs,
+                .log = [this](const LogLine& line) { lines += line.message + "\n"; }}) {
+      node.Start();
+    }
+    std::size_t served() const {
+      std::size_t count = 0;
+      for (store::Partition i = 0; i < 4; ++i) count += node.serves(i) ? 1 : 0;
+      return count;
+    }
+    std::string lines;
+    store::SimulatedLog log;
+    IdleHost host;
+    Node node;
+  };
+
+  VirtualTime time_;
+  store::SimulatedRecord record_{4, time_};
+  std::uint64_t processes_ = 0;
+};
+
+TEST_F(NodeTest, NodesShareThePartitionsAndTakeOverFromTheDead) {
+  Process a(*this, "a", "1");
+  time_.RunFor(2000);
+  EXPECT_EQ(a.served(), 4U);
+  auto b = std::make_unique<Process>(*this, "b", "2");
+  time_.RunFor(10'000);
+  EXPECT_EQ(a.served(), 2U);
+  EXPECT_EQ(b->served(), 2U);
+  EXPECT_EQ(a.node.map().UrlOf(0).substr(0, 7), "http://");
+  b.reset();
+  time_.RunFor(kLeaseMs + 2000);
+  EXPECT_EQ(a.served(), 4U);
+}
+
+TEST_F(NodeTest, TwoNodesOfOneNameDoNotFight) {
+  auto first = std::make_unique<Process>(*this, "a", "1");
+  time_.RunFor(2000);
+  Process second(*this, "a", "2");
+  time_.RunFor(60'000);
+  EXPECT_EQ(first->served(), 4U);
+  EXPECT_EQ(second.served(), 0U);
+  EXPECT_NE(second.lines.find("another node called 'a' is alive"), std::string::npos);
+  EXPECT_EQ(record_.ListPartitions()[0].epoch, 1U);
+  first.reset();
+  time_.RunFor(2 * kLeaseMs);
+  EXPECT_EQ(second.served(), 4U);
+}
+
+TEST_F(NodeTest, ADrainedNodeLeavesAtOnce) {
+  Process a(*this, "a", "1");
+  Process b(*this, "b", "2");
+  time_.RunFor(10'000);
+  bool drained = false;
+  a.node.Drain([&] { drained = true; });
+  time_.RunFor(kLeaseMs / 2);
+  EXPECT_TRUE(drained);
+  EXPECT_EQ(b.served(), 4U);
+  EXPECT_EQ(record_.ListNodes().size(), 1U);
+}
+
+TEST_F(NodeTest, WhatCannotBeServedIsGivenToOthers) {
+  Process a(*this, "a", "1");
+  a.host.outcome = Status::IoError("the disk is full");
+  time_.RunFor(10'000);
+  EXPECT_EQ(a.served(), 0U);
+  EXPECT_NE(a.lines.find("cannot serve partition 0: the disk is full"), std::string::npos);
+  EXPECT_LT(a.host.opened, 20);  // it does not try all the time
+  a.host.outcome = {};
+  time_.RunFor(2 * kLeaseMs);
+  EXPECT_EQ(a.served(), 4U);
+}
+
+TEST_F(NodeTest, ARecordThatIsAwayIsAProblemUntilItIsBack) {
+  Process a(*this, "a", "1");
+  time_.RunFor(2000);
+  EXPECT_EQ(a.node.problem(), "");
+  a.log.faults.cut = true;
+  time_.RunFor(60'000);
+  EXPECT_NE(a.node.problem(), "");
+  EXPECT_EQ(a.served(), 4U);  // nobody has taken them
+  a.log.faults.cut = false;
+  time_.RunFor(5000);
+  EXPECT_EQ(a.node.problem(), "");
+  EXPECT_EQ(a.served(), 4U);
+}
+
+}  // namespace
+}  // namespace codband::cluster
