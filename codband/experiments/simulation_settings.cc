@@ -77,7 +77,7 @@ struct Range {
   }
 };
 using PeriodRange = Range<&SimulationOptions::period_min, &SimulationOptions::period_max>;
-using PublishRange = Range<&SimulationOptions::publish_min, &SimulationOptions::publish_max>;
+using PublishRange = Range<&SimulationOptions::publish_min_ms, &SimulationOptions::publish_max_ms>;
 
 bool IsPartitioned(const SimulationOptions& options) { return options.partitions > 1; }
 
@@ -202,13 +202,14 @@ constexpr SimulationSetting kSimulationSettings[] = {
      false, Whole<&SimulationOptions::partitions>::Parse,
      Whole<&SimulationOptions::partitions>::Text, Whole<&SimulationOptions::partitions>::ToJson},
     {"--publish", "MIN:MAX",
-     "Of partitions: visits of all users after which one tells the others what it learned, at the "
-     "earliest and at the latest (default 100:5000)",
+     "Of partitions: milliseconds after which one tells the others what it learned, at the "
+     "earliest "
+     "and at the latest, where every user visits once a second (default 100:5000)",
      false, PublishRange::Parse, PublishRange::Text, PublishRange::ToJson, IsPartitioned},
-    {"--pool-delay", "V",
-     "Of partitions: visits of all users until the others hear of it (default 100)", false,
-     Count<&SimulationOptions::pool_delay>::Parse, Count<&SimulationOptions::pool_delay>::Text,
-     Count<&SimulationOptions::pool_delay>::ToJson, IsPartitioned},
+    {"--pool-delay", "MS", "Of partitions: milliseconds until the others have it (default 100)",
+     false, Count<&SimulationOptions::pool_delay_ms>::Parse,
+     Count<&SimulationOptions::pool_delay_ms>::Text,
+     Count<&SimulationOptions::pool_delay_ms>::ToJson, IsPartitioned},
 };
 
 // Compiles only while these are all members of SyntheticOptions: name a new one here, and give it a
@@ -216,12 +217,12 @@ constexpr SimulationSetting kSimulationSettings[] = {
 constexpr std::size_t kMembers = [] {
   const auto [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
               drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
-              individual, item_life, contexts, partitions, publish_min, publish_max, pool_delay] =
-      SimulationOptions{};
+              individual, item_life, contexts, partitions, publish_min_ms, publish_max_ms,
+              pool_delay_ms] = SimulationOptions{};
   return std::tuple_size_v<decltype(std::make_tuple(
       setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order, drift,
       separation, rewards, item_effects, group_item_effects, features, click_rate, individual,
-      item_life, contexts, partitions, publish_min, publish_max, pool_delay))>;
+      item_life, contexts, partitions, publish_min_ms, publish_max_ms, pool_delay_ms))>;
 }();
 static_assert(kMembers == std::size(kSimulationSettings) + 2,
               "every member needs its setting; --period and --publish alone set two");

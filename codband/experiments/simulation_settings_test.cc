@@ -31,15 +31,16 @@ std::vector<Options> EachMemberChanged() {
   for (std::size_t i = 0; i < kMembers; ++i) {
     auto& [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
            drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
-           individual, item_life, contexts, partitions, publish_min, publish_max, pool_delay] =
-        changed[i];
+           individual, item_life, contexts, partitions, publish_min_ms, publish_max_ms,
+           pool_delay_ms] = changed[i];
     std::size_t place = 0;
     const auto visit = [&](auto&... members) {
       (void)((place++ == i ? (Change(members), true) : false) || ...);
     };
     visit(setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
           drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
-          individual, item_life, contexts, partitions, publish_min, publish_max, pool_delay);
+          individual, item_life, contexts, partitions, publish_min_ms, publish_max_ms,
+          pool_delay_ms);
     // What these ask of others.
     if (click_rate) rewards = sim::RewardKind::kClicks;
     if (contexts > 0) dim = 24;

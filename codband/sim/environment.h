@@ -21,14 +21,13 @@ struct Visit {
 };
 
 // How a population is spread over instances of a policy that learn together (policy/shared_pool.h).
-// Times are in visits of all users: at a thousand a second, the defaults are 100 ms and 5 s.
+// Times are in milliseconds, where every user visits once a second.
 struct PartitionOptions {
-  std::size_t partitions = 1;       // users are spread over them by a hash; 1: one policy for all
-  std::size_t publish_min = 100;    // a register is published at the earliest after so many visits,
-  std::size_t publish_max = 5'000;  // and at the latest after so many, if there is something new
-  std::size_t pool_delay = 100;     // until the others have it
-
-  bool operator==(const PartitionOptions&) const = default;
+  std::size_t partitions = 1;        // users are spread over them by a hash; 1: one policy for all
+  std::size_t publish_min_ms = 100;  // registers are published at the earliest after so long,
+  std::size_t publish_max_ms = 5'000;  // and at the latest, whatever there is new
+  std::size_t pool_delay_ms = 100;     // until the others have what is in them
+  std::size_t users = 1;               // how many visit once a second
 };
 
 // A simulated population of N users. Time passes in rounds of N visits, one slot for each user; the

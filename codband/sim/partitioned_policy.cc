@@ -18,9 +18,10 @@ class PartitionedPolicy final : public Policy {
  public:
   PartitionedPolicy(const PartitionOptions& options, std::vector<std::unique_ptr<Policy>> policies)
       : Policy(policies.front()->dim()),
-        options_(options),
-        policies_(std::move(policies)),
-        published_(policies_.size(), 0) {
+        publish_min_(Visits(options, options.publish_min_ms)),
+        publish_max_(Visits(options, options.publish_max_ms)),
+        pool_delay_(Visits(options, options.pool_delay_ms)),
+        policies_(std::move(policies)) {
     set_spec(policies_.front()->spec());
     for (std::size_t p = 0; p < policies_.size(); ++p) {
       Pool(p).SetPartition(static_cast<std::uint32_t>(p));
@@ -46,6 +47,11 @@ class PartitionedPolicy final : public Policy {
     std::uint64_t due;
     SharedPool::Merged pool;
   };
+
+  // How many visits there are in so many milliseconds.
+  static std::uint64_t Visits(const PartitionOptions& options, std::size_t ms) {
+    return (std::uint64_t{ms} * options.users + 999) / 1000;
+  }
 
   SharedPool& Pool(std::size_t p) { return *policies_[p]->shared_pool(); }
 
@@ -85,21 +91,21 @@ class PartitionedPolicy final : public Policy {
   }
 
   void Publish() {
+    if (visits_ % std::max<std::uint64_t>(publish_min_, 1) != 0) return;
+    const bool all = visits_ - last_of_all_ >= publish_max_;
+    if (all) last_of_all_ = visits_;
     bool any = false;
     for (std::size_t p = 0; p < policies_.size(); ++p) {
-      const std::uint64_t since = visits_ - published_[p];
-      if (since < options_.publish_min) continue;
-      if (since < options_.publish_max && !Pool(p).HasNews()) continue;
+      if (!all && !Pool(p).HasNews()) continue;
       const auto put = shelf_.Put(Pool(p).Publish(visits_));
       CODBAND_CHECK(put.ok());
-      published_[p] = visits_;
       any = true;
     }
     if (!any) return;
     auto merged = Pool(0).Merge(shelf_.registers(), last_import_);
     CODBAND_CHECK(merged.ok());
     last_import_ = merged.value().imports.begin()->second;
-    pending_.push_back({visits_ + options_.pool_delay, std::move(merged).value()});
+    pending_.push_back({visits_ + pool_delay_, std::move(merged).value()});
   }
 
   void DoGrow(std::size_t dim) override {
@@ -112,13 +118,16 @@ class PartitionedPolicy final : public Policy {
     in.Fail("state", "of partitions in a simulation cannot be loaded");
   }
 
-  PartitionOptions options_;
+  // In visits of all users.
+  std::uint64_t publish_min_;
+  std::uint64_t publish_max_;
+  std::uint64_t pool_delay_;
   std::vector<std::unique_ptr<Policy>> policies_;
-  std::vector<std::uint64_t> published_;  // when, by partition
   RegisterShelf shelf_;
   std::string last_import_;
   std::deque<Pending> pending_;
   std::uint64_t visits_ = 0;
+  std::uint64_t last_of_all_ = 0;  // when all published
 };
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace codband::sim {
 
 // Several instances of a policy as one: users are spread over them by a hash, and they learn
-// together (policy/shared_pool.h) as partitions on different machines would. A partition publishes
-// its register when it has news, every publish_min visits at most, and after publish_max visits in
-// any case; the registers are merged at once, and `pool_delay` visits later every partition imports
-// the pool. One partition is the policy itself.
+// together (policy/shared_pool.h) as partitions on different machines would. Every publish_min_ms
+// those partitions that have news publish their registers, every publish_max_ms all do; registers
+// are merged at once, and pool_delay_ms later every partition imports the pool. One partition is
+// the policy itself.
 //
 // kInvalidArgument if the policy cannot learn together with others.
 using MakeOne = std::function<Result<std::unique_ptr<Policy>>()>;

@@ -17,9 +17,9 @@ SyntheticOptions SmallPopulation(std::size_t partitions) {
           .pool = 50,
           .dim = 6,
           .partitions = partitions,
-          .publish_min = 24,
-          .publish_max = 480,
-          .pool_delay = 24};
+          .publish_min_ms = 200,
+          .publish_max_ms = 5'000,
+          .pool_delay_ms = 200};
 }
 
 Result<Comparison> Play(const SyntheticOptions& environment, const RunnerOptions& options) {
@@ -52,7 +52,7 @@ TEST(PartitionedPolicyTest, SharingPaysAndDelayCosts) {
   const double one = Regret(SmallPopulation(1));
   const double four = Regret(SmallPopulation(4));
   SyntheticOptions late = SmallPopulation(4);
-  late.publish_min = late.publish_max = 100'000;  // never
+  late.publish_min_ms = late.publish_max_ms = 1'000'000;  // never
   const double never = Regret(late);
   EXPECT_LT(four, 1.25 * one);
   EXPECT_GT(never, 1.4 * one);

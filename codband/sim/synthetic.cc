@@ -138,9 +138,10 @@ class Synthetic final : public Environment {
   double noise() const override { return rewards_.deviation(); }
   PartitionOptions partitions() const override {
     return {.partitions = options_.partitions,
-            .publish_min = options_.publish_min,
-            .publish_max = options_.publish_max,
-            .pool_delay = options_.pool_delay};
+            .publish_min_ms = options_.publish_min_ms,
+            .publish_max_ms = options_.publish_max_ms,
+            .pool_delay_ms = options_.pool_delay_ms,
+            .users = options_.users};
   }
 
   std::size_t model_count() const override { return parameters_.size(); }
@@ -453,9 +454,9 @@ Status SyntheticOptions::Validate() const {
   CODBAND_RETURN_IF_ERROR(in_range("item-life", item_life, 0, 1'000'000'000));
   CODBAND_RETURN_IF_ERROR(in_range("contexts", contexts, 0, 100));
   CODBAND_RETURN_IF_ERROR(in_range("partitions", partitions, 1, SharedPool::kMostPartitions));
-  if (publish_min < 1 || publish_min > publish_max) {
+  if (publish_min_ms < 1 || publish_min_ms > publish_max_ms) {
     return Status::InvalidArgument(fmt::format(
-        "publish = {}:{}, expected MIN:MAX with 1 ≤ MIN ≤ MAX", publish_min, publish_max));
+        "publish = {}:{}, expected MIN:MAX with 1 ≤ MIN ≤ MAX", publish_min_ms, publish_max_ms));
   }
   if (dim % (1 + contexts) != 0) {
     return Status::InvalidArgument(fmt::format(

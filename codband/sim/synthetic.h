@@ -87,9 +87,9 @@ struct SyntheticOptions {
   // Users are spread over so many instances of a policy, which learn together; see
   // PartitionOptions for this and the next three.
   std::size_t partitions = 1;
-  std::size_t publish_min = 100;
-  std::size_t publish_max = 5'000;
-  std::size_t pool_delay = 100;
+  std::size_t publish_min_ms = 100;
+  std::size_t publish_max_ms = 5'000;
+  std::size_t pool_delay_ms = 100;
 
   // The values that the paper uses for this setting.
   static SyntheticOptions Paper(Setting setting);
