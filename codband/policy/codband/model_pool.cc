@@ -23,6 +23,12 @@ ModelId ModelPool::Create() {
   return next_id_++;
 }
 
+std::uint64_t ModelPool::observations() const {
+  std::uint64_t sum = 0;
+  for (const PoolModel& model : models_) sum += model.posterior.stats().m();
+  return sum;
+}
+
 void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   prior_.SetPrior(prior);
   for (PoolModel& model : models_) model.posterior.SetPrior(prior);

@@ -43,6 +43,9 @@ class ModelPool {
   // Σ n_k.
   std::uint64_t total_periods() const { return total_periods_; }
 
+  // Of all models, O(K).
+  std::uint64_t observations() const;
+
   // The time of recency: how many observations there have been.
   const RecencyClock& clock() const { return clock_; }
 
