@@ -58,9 +58,8 @@ constexpr std::uint64_t kYoungGrowth = 8;
 // Of more columns a score costs more than it gains with a visit that may bring no reward.
 constexpr std::size_t kMostColumns = 128;
 
-// While models have learned less than this many young periods on average, so many times as many
+// While models have less than a young period's observations on average, so many times as many
 // others are resampled: that is when it is found who shares with whom.
-constexpr std::size_t kFormingPeriods = 2;
 constexpr std::size_t kFormingTimes = 4;
 
 // With this chance of one model, by the whole of the period, a user's place in the pool is known.
@@ -131,7 +130,7 @@ class BayesDetector final : public ChangeDetector {
   void Observe(const LearnStep& step) override;
   bool Reassign(const LearnStep& step) override;
 
-  void ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
+  void ModelChances(UserId id, const UserRecord& user, bool renew, ChancesScratch& scratch,
                     std::span<double> chances) const override;
 
   double ChanceOfOwnModel(const UserRecord& user) const override {
@@ -161,11 +160,7 @@ class BayesDetector final : public ChangeDetector {
   bool IsPlaced(const UserRecord& user) const {
     return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
   }
-  bool PoolIsForming() const {
-    std::uint64_t seen = 0;
-    for (std::size_t k = 0; k < pool_.size(); ++k) seen += pool_.model(k).posterior.stats().m();
-    return seen < kFormingPeriods * young() * pool_.size();
-  }
+  bool PoolIsForming() const { return pool_.observations() < young() * pool_.size(); }
   // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
   // it may turn out to be two.
   // For how many observations at most.
@@ -250,11 +245,11 @@ bool BayesDetector::Explains(const linalg::GaussianPosterior& model, const Learn
 
 // Before it is known who shares with whom, the belief of the user's last review is of models that
 // were others: they have learned from everybody who came since.
-void BayesDetector::ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
-                                 std::span<double> chances) const {
+void BayesDetector::ModelChances(UserId id, const UserRecord& user, bool renew,
+                                 ChancesScratch& scratch, std::span<double> chances) const {
   const std::uint64_t length = user.current.data.m();
   const std::size_t dim = pool_.prior().dim();
-  if (IsPlaced(user) || length == 0 || length > kEveryReward || dim > kMostColumns) {
+  if (!renew || IsPlaced(user) || length == 0 || length > kEveryReward || dim > kMostColumns) {
     assignment_.PriorChances(id, &user, scratch.prior);
     FilterState::Of(user).belief.Expand(pool_, scratch.prior, chances);
     return;

@@ -18,7 +18,7 @@ bool ChangeDetector::Reassign(const LearnStep& step) {
   return false;
 }
 
-void ChangeDetector::ModelChances(UserId, const UserRecord& user, ChancesScratch&,
+void ChangeDetector::ModelChances(UserId, const UserRecord& user, bool, ChancesScratch&,
                                   std::span<double> chances) const {
   std::ranges::fill(chances, 0.0);
   chances[context_.pool.IndexOf(user.current.model).value()] = 1;

@@ -92,9 +92,10 @@ class ChangeDetector {
   virtual bool Alarm(const UserRecord&) const { return false; }
 
   // The posterior over z of a user whose period is on a model of the pool: the chance of each model
-  // and, last, of a new one, here all on the model of the last Gibbs step.
+  // and, last, of a new one, here all on the model of the last Gibbs step. `renew`: what the models
+  // have learned from others since counts, where it may matter.
   // Precondition: chances.size() == pool.size() + 1.
-  virtual void ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
+  virtual void ModelChances(UserId id, const UserRecord& user, bool renew, ChancesScratch& scratch,
                             std::span<double> chances) const;
   // The same for the user's own model alone; 0 for a user without a period.
   virtual double ChanceOfOwnModel(const UserRecord& user) const {

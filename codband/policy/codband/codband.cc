@@ -127,7 +127,7 @@ void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey k
 Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const {
   std::optional<UserRecord> scratch;
   const UserRecord* record = users_.Peek(user, scratch);
-  Outlook outlook = Believe(user, record, work);
+  Outlook outlook = Believe(user, record, work, true);
   const bool has_items = item_effects_ && !arms.items.empty();
   if (has_items || exploration_.add_worth != nullptr) {
     work.added.assign(arms.count(), 0.0);
@@ -152,7 +152,8 @@ Uncertainty CoDBand::FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook
   return uncertainty;
 }
 
-Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& work) const {
+Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& work,
+                         bool renew) const {
   // A record from the archive may be newer than the models.
   const std::optional<std::size_t> own =
       user != nullptr ? pool_.IndexOf(user->current.model) : std::nullopt;
@@ -163,7 +164,7 @@ Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& wor
     CountVisitsOfNobody(*own, user->current.data.m(), work.chances);
   } else if (own) {
     work.chances.resize(pool_.size() + 1);
-    detector_->ModelChances(id, *user, work.chances_scratch, work.chances);
+    detector_->ModelChances(id, *user, renew, work.chances_scratch, work.chances);
   } else {
     assignment_.PriorChances(id, user, work.chances);
   }

@@ -88,8 +88,9 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   void StartPeriod(UserRecord& user, const Decision& decision, EventKey key);
 
   Outlook LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const;
-  // Without the arms. `user` is nullptr for one without a record.
-  Outlook Believe(UserId id, const UserRecord* user, ChooseWorkspace& work) const;
+  // Without the arms. `user` is nullptr for one without a record. `renew`: as in ModelChances.
+  Outlook Believe(UserId id, const UserRecord* user, ChooseWorkspace& work,
+                  bool renew = false) const;
   // What is not known of the arms, of which the outlook gets the variances.
   Uncertainty FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const;
   // `user`: what items brought them; nullptr: none were shown.

@@ -185,7 +185,7 @@ TEST_F(Partitions, RecordsOfTheArchiveAreTranslated) {
   paged.SaveChangedUsers(
       [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
   paged.MarkUsersSaved();
-  paged.EvictUsers(0);
+  paged.EvictUsers({.users = 0});
   ASSERT_EQ(paged.users_in_memory(), 0U);
   const ModelId before = policies_[1]->DescribeUser(1)->model;
   ASSERT_GE(before, ModelPool::FirstId(1));

@@ -49,6 +49,47 @@ TEST(CoDBandTest, UserWhoChangesIsNoticedAndMovesToTheModelThatFitsNow) {
               policy->Choose(1, kUnitView, {1, 999}).mean, 0.5);
 }
 
+// Users who came three times, before the others, and whom nobody resamples: what the others have
+// taught the models since tells where they belong, and so what they like of what they never saw.
+TEST(CoDBandTest, WhereAYoungUserBelongsIsJudgedByTheModelsAsTheyAreNow) {
+  constexpr std::size_t kDim = 8;
+  constexpr std::size_t kYoungUsers = 20;
+  const auto policy = MakeCoDBand(kDim, {.resample = 0});
+  RandomStream random({3, 1}, 4);
+  std::vector<double> parameters(2 * kDim);
+  random.FillNormal(parameters);
+  const auto parameter_of = [&](UserId user) {
+    return std::span(parameters).subspan(user % 2 * kDim, kDim);
+  };
+  std::uint64_t event = 0;
+  const auto visit = [&](UserId user) {
+    std::vector<double> arm(kDim);
+    random.FillNormal(arm);
+    const Decision decision = policy->Choose(user, {arm, kDim}, {1, event});
+    const double expected = linalg::Dot(arm, parameter_of(user));
+    policy->Learn(decision, expected + 0.1 * random.Normal(), {1, event++});
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (UserId user = 0; user < kYoungUsers; ++user) visit(user);
+  }
+  for (int round = 0; round < 60; ++round) {
+    for (UserId user = 100; user < 104; ++user) visit(user);
+  }
+  std::vector<double> arms(kDim * kDim, 0.0);
+  for (std::size_t j = 0; j < kDim; ++j) arms[j * kDim + j] = 1;
+  double error = 0;
+  double size = 0;
+  for (UserId user = 0; user < kYoungUsers; ++user) {
+    for (std::size_t j = 0; j < kDim; ++j) {
+      const ArmsView one{std::span(arms).subspan(j * kDim, kDim), kDim};
+      const double off = policy->Choose(user, one, {}).mean - parameter_of(user)[j];
+      error += off * off;
+      size += parameter_of(user)[j] * parameter_of(user)[j];
+    }
+  }
+  EXPECT_LT(error, 0.02 * size);
+}
+
 TEST(CoDBandTest, ChoosingChangesNothing) {
   TestWorld world(5);
   const auto policy = MakeOrDie("codband", world.context());
