@@ -254,7 +254,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t dim = in.Below(5);  // 0: every name has a column
   engine::EngineOptions options = Options(dim);
   options.checkpoint_events = 1 + in.Below(8);
-  options.users_in_memory = 1 + in.Below(3);
+  const std::size_t room = in.Below(6);
+  if (room < 3) options.users_in_memory = 1 + room;
+  if (room >= 3) options.user_memory_bytes = 6000 * (room - 3);
   Box box(options);
   Box twin(Options(dim));
   const std::size_t kill_every = 1 + in.Below(16);

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "codband/engine/catalogue.h"
+#include "codband/server/api/evaluation.h"
+#include "codband/server/api/history_json.h"
 #include "codband/server/api/item_import.h"
 #include "codband/server/api/personalizer_json.h"
 #include "codband/server/api/request_json.h"
@@ -103,6 +105,29 @@ void ManyItems(std::string_view body) {
   for (const engine::Item& item : import.Take()) ExpectNumbers(item.features);
 }
 
+void History(std::string_view body, std::size_t dim) {
+  const auto events = server::ParseHistory(Parser(), body, dim);
+  if (!events.ok()) return ExpectReason(events.status());
+  if (events.value().empty() || events.value().size() > server::kMaxHistoryEvents) std::abort();
+  for (const server::HistoryEvent& event : events.value()) {
+    if (event.id.empty() || event.user.empty() || event.item.id.empty()) std::abort();
+    if (!std::isfinite(event.value)) std::abort();
+    ExpectNames(event.item.named);
+  }
+}
+
+void Login(std::string_view body) {
+  const auto key = server::ParseLogin(Parser(), body);
+  if (!key.ok()) return ExpectReason(key.status());
+  if (key.value().empty()) std::abort();
+}
+
+void Evaluation(std::string_view query) {
+  const auto request = server::ParseEvaluation(query);
+  if (!request.ok()) return ExpectReason(request.status());
+  if (request.value().policies.empty()) std::abort();
+}
+
 void Backup(std::string_view body) {
   const auto name = server::ParseBackup(Parser(), body);
   if (!name.ok()) return ExpectReason(name.status());
@@ -139,6 +164,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'm':
       ManyItems(body);
+      break;
+    case 'h':
+      History(body, kDim);
+      break;
+    case 'H':
+      History(body, 0);
+      break;
+    case 'l':
+      Login(body);
+      break;
+    case 'e':
+      Evaluation(body);
       break;
     default:
       Backup(body);

@@ -197,11 +197,12 @@ void LocalEngine::Activate(std::string event_id, Done<Status> done) {
       Committer::ActivateCommand{.event_id = std::move(event_id), .done = std::move(done)});
 }
 
-Result<std::vector<std::string>> LocalEngine::FindEvents(const std::string& prefix) const {
+Result<std::vector<std::string>> LocalEngine::FindEvents(const std::string& prefix,
+                                                         std::size_t most) const {
   std::vector<std::string> ids;
   CODBAND_RETURN_IF_ERROR(
       store_->Scan(store::Table::kPending, prefix, {}, [&](std::string_view key, auto) {
-        if (!key.starts_with(prefix)) return false;
+        if (!key.starts_with(prefix) || ids.size() == most) return false;
         ids.emplace_back(key);
         return true;
       }));

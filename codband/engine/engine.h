@@ -310,8 +310,9 @@ class Engine {
 
   // An id for an event that its caller wants to know beforehand.
   virtual std::string NewEventId() = 0;
-  // The ids of durable events that begin like this, in their order.
-  virtual Result<std::vector<std::string>> FindEvents(const std::string& prefix) const = 0;
+  // The ids of durable events that begin like this, in their order, `most` at most.
+  virtual Result<std::vector<std::string>> FindEvents(const std::string& prefix,
+                                                      std::size_t most) const = 0;
 
   // All of them or none.
   virtual void PutItems(std::vector<Item> items, Done<Status> done) = 0;

@@ -42,7 +42,8 @@ class LocalEngine final : public Engine {
   Status CheckReward(double value) const override;
   void Activate(std::string event_id, Done<Status> done) override;
   std::string NewEventId() override;
-  Result<std::vector<std::string>> FindEvents(const std::string& prefix) const override;
+  Result<std::vector<std::string>> FindEvents(const std::string& prefix,
+                                              std::size_t most) const override;
   void PutItems(std::vector<Item> items, Done<Status> done) override;
   void DeleteItem(std::string id, Done<Status> done) override;
   Result<Item> GetItem(const std::string& id) const override;

@@ -268,7 +268,7 @@ Result<LoggedData> ReadCsvLog(const LogSource& source, const CsvLogOptions& opti
                     "items file with --items or fewer --context-columns",
                     catalogue.value().actions.size(), reader.dim(), kMaxFeatures));
   }
-  LoggedData read{.log = LoggedDecisions(reader.dim()), .summary = {}};
+  LoggedData read{.log = LoggedDecisions(reader.dim(), source.limits.memory_bytes), .summary = {}};
   for (const std::string& action : catalogue.value().actions) read.log.action_names.Add(action);
   LineCounter counter(source);
   bool timed = true;
@@ -280,6 +280,7 @@ Result<LoggedData> ReadCsvLog(const LogSource& source, const CsvLogOptions& opti
     timed = timed && columns.value().time.has_value();
     while (rows.value().Next()) {
       counter.Line();
+      if (source.limits.between) source.limits.between();
       std::string problem = rows.value().problem();
       const bool foreign = !problem.empty();
       if (!foreign) problem = reader.Read(rows.value(), columns.value(), read.log);

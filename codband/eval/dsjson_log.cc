@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codband/base/file.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/base/lines.h"
 #include "codband/base/time.h"
 #include "codband/eval/log_columns.h"
@@ -16,6 +17,8 @@ namespace codband::eval {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::size_t kMostDepth = 100;  // of a line; that of a request to the server is less
 
 struct ParsedLine {
   LoggedEvent event;
@@ -193,7 +196,26 @@ std::string ReadUser(const Json& line, const std::string& path) {
   return Text(*json);
 }
 
+// Whether objects and arrays are nested deeper than that; exact for JSON.
+bool NestsDeeper(std::string_view text, std::size_t most) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++i;
+    if (quoted) continue;
+    if ((c == '{' || c == '[') && ++depth > most) return true;
+    if ((c == '}' || c == ']') && depth > 0) --depth;
+  }
+  return false;
+}
+
 Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options) {
+  if (NestsDeeper(text, kMostDepth)) {
+    return Status::InvalidArgument(
+        fmt::format("nests deeper than {}, expected a decision", kMostDepth));
+  }
   Json line;
   try {
     line = Json::parse(text);
@@ -230,9 +252,26 @@ Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options
   return parsed;
 }
 
-// Parses the lines of a file; those that are left out are counted.
-Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCounter& counter,
-                 std::vector<ParsedLine>& lines) {
+std::size_t MemoryBytes(std::span<const features::NamedFeature> features) {
+  std::size_t bytes = features.size_bytes();
+  for (const features::NamedFeature& feature : features) bytes += HeapBytes(feature.name);
+  return bytes;
+}
+
+std::size_t MemoryBytes(const ParsedLine& line) {
+  std::size_t bytes = sizeof(line) + HeapBytes(line.file) + HeapBytes(line.event_id) +
+                      HeapBytes(line.user) + HeapBytes(line.probabilities) +
+                      HeapBytes(line.candidates) + MemoryBytes(line.context);
+  for (const NamedCandidate& candidate : line.candidates) {
+    bytes += HeapBytes(candidate.name) + MemoryBytes(candidate.features);
+  }
+  return bytes;
+}
+
+// Parses the lines of a file; those that are left out are counted. `room`: of the memory that they
+// may take.
+Status ParseFile(const std::string& file, const DsJsonOptions& options, const LogLimits& limits,
+                 LineCounter& counter, std::size_t& room, std::vector<ParsedLine>& lines) {
   const auto text = ReadFile(file);
   if (!text.ok()) return text.status();
   TextLines text_lines(text.value());
@@ -241,6 +280,11 @@ Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCoun
     const std::size_t number = text_lines.number();
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     counter.Line();
+    if (limits.between) limits.between();
+    if (line.size() > limits.line_bytes) {
+      return Status::InvalidArgument(fmt::format("{}:{}: has {} bytes, expected at most {}", file,
+                                                 number, line.size(), limits.line_bytes));
+    }
     auto parsed = ParseLine(line, options);
     if (!parsed.ok()) {
       CODBAND_RETURN_IF_ERROR(counter.Skip(file, number, parsed.status().message(),
@@ -249,6 +293,14 @@ Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCoun
     }
     parsed.value().file = file;
     parsed.value().line = number;
+    const std::size_t bytes = MemoryBytes(parsed.value());
+    if (bytes > room) {
+      return Status::InvalidArgument(
+          fmt::format("{}:{}: the log up to here takes more than {} MiB of memory, expected a "
+                      "shorter one",
+                      file, number, limits.memory_bytes >> 20U));
+    }
+    room -= bytes;
     lines.push_back(std::move(parsed).value());
   }
   return {};
@@ -256,6 +308,7 @@ Status ParseFile(const std::string& file, const DsJsonOptions& options, LineCoun
 
 // Adds the decision to the log; kInvalidArgument says what is wrong with it.
 Status AddDecision(ParsedLine& line, LogColumns& columns, LoggedDecisions& log) {
+  CODBAND_RETURN_IF_ERROR(log.CheckRoom(line.candidates.size()));
   std::vector<std::uint32_t> actions;
   for (const NamedCandidate& candidate : line.candidates) {
     actions.push_back(log.action_names.Add(candidate.name));
@@ -272,20 +325,24 @@ Result<LoggedData> ReadDsJsonLog(const LogSource& source, const DsJsonOptions& o
   const auto files = FindFiles(source);
   if (!files.ok()) return files.status();
   LineCounter counter(source);
+  const std::function<void()> between =
+      source.limits.between ? source.limits.between : std::function<void()>([] {});
   std::vector<ParsedLine> lines;
+  std::size_t room = source.limits.memory_bytes;
   for (const std::string& file : files.value()) {
-    CODBAND_RETURN_IF_ERROR(ParseFile(file, options, counter, lines));
+    CODBAND_RETURN_IF_ERROR(ParseFile(file, options, source.limits, counter, room, lines));
   }
   LogColumns columns(
       [&](const LogColumns::Visit& visit) {
         for (const ParsedLine& line : lines) visit(line.candidates, line.context);
       },
-      options.dim);
-  LoggedData read{.log = LoggedDecisions(columns.dim()), .summary = {}};
+      options.dim, between);
+  LoggedData read{.log = LoggedDecisions(columns.dim(), source.limits.memory_bytes), .summary = {}};
   std::unordered_set<std::string> seen;
   std::size_t duplicates = 0;
   bool timed = true;
   for (ParsedLine& line : lines) {
+    between();
     if (!line.event_id.empty() && !seen.insert(line.event_id).second) {
       ++duplicates;
       CODBAND_RETURN_IF_ERROR(counter.Skip(

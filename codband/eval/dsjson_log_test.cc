@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "codband/eval/log_files_testing.h"
@@ -42,6 +43,51 @@ class DsJsonLogTest : public LogFilesTest {
     return message.substr(std::min(at.size(), message.size()));
   }
 };
+
+// Tiny candidates with many columns: a few megabytes of text would be gigabytes of features.
+TEST_F(DsJsonLogTest, ALogThatNeedsTooMuchMemoryIsRefused) {
+  std::string many = R"({"x0":1})";
+  for (int i = 1; i < 200; ++i) many += fmt::format(R"(,{{"x{}":1}})", i);
+  const auto line = [](const std::string& candidates) {
+    return fmt::format(
+        R"({{"_label_cost":0,"_label_probability":1,"_labelIndex":0,"c":{{"_multi":[{}]}}}})"
+        "\n",
+        candidates);
+  };
+  std::string log = line(many);
+  for (int i = 1; i < 6; ++i) {
+    std::string small = fmt::format("{}", i);
+    for (int j = 1; j < 200; ++j) small += fmt::format(",{}", i);
+    log += line(small);
+  }
+  LogSource source{.files = {Write("log.json", log)}};
+  ASSERT_TRUE(ReadDsJsonLog(source, {}).ok());
+  source.limits.memory_bytes = 1 << 20;  // three decisions of 200 candidates and columns
+  const auto rows = ReadDsJsonLog(source, {});
+  EXPECT_NE(rows.status().message().find("log.json:4: the log up to here takes more than 1 MiB"),
+            std::string::npos)
+      << rows.status().message();
+  source.limits.memory_bytes = 50'000;
+  EXPECT_NE(ReadDsJsonLog(source, {}).status().message().find("log.json:"), std::string::npos);
+  source.limits = {.line_bytes = 1000};
+  EXPECT_NE(ReadDsJsonLog(source, {}).status().message().find("expected at most 1000"),
+            std::string::npos);
+}
+
+TEST_F(DsJsonLogTest, ReadingCanBeEndedAtAnyTime) {
+  LogSource source{.files = {Write("log.json", std::string(kLine) + "\n" + kLine + "\n")}};
+  int calls = 0;
+  source.limits.between = [&] { ++calls; };
+  ASSERT_TRUE(ReadDsJsonLog(source, {}).ok());
+  ASSERT_GT(calls, 3);
+  for (int left = 0; left < calls; ++left) {
+    int count = left;
+    source.limits.between = [&] {
+      if (count-- == 0) throw std::runtime_error("enough");
+    };
+    EXPECT_THROW((void)ReadDsJsonLog(source, {}), std::runtime_error);
+  }
+}
 
 TEST_F(DsJsonLogTest, LineBecomesADecisionWithItsCandidates) {
   const auto read = Read(std::string(kLine) + "\n");

@@ -142,7 +142,8 @@ TargetReport Report(const LoggedDecisions& log, Target& target, const Evaluation
                                         .smallest_propensity = evaluation.smallest_propensity,
                                         .ridge = options.ridge,
                                         .learn = options.learn,
-                                        .seed = options.seed});
+                                        .seed = options.seed,
+                                        .between = options.between});
   TargetReport report;
   report.name = target.name();
   report.on_policy = target.on_policy();

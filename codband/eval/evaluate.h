@@ -29,6 +29,7 @@ struct EvaluationOptions {
   std::uint64_t seed = 1;
   std::size_t threads = 1;
   std::function<void(double share)> progress = {};  // the share done since the last call
+  std::function<void()> between = {};  // called at every event; ends the evaluation if it throws
 };
 
 struct Estimate {

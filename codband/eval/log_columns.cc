@@ -40,7 +40,7 @@ struct Tally {
 }  // namespace
 
 LogColumns::LogColumns(const std::function<void(const Visit&)>& visit_log,
-                       std::optional<std::size_t> dim) {
+                       std::optional<std::size_t> dim, const std::function<void()>& between) {
   if (FindPlain(visit_log, dim)) return;
   style_ = dim ? Style::kHashed : Style::kByName;
   if (dim) {
@@ -48,7 +48,7 @@ LogColumns::LogColumns(const std::function<void(const Visit&)>& visit_log,
     return;
   }
   FindNames(visit_log);
-  FindCrossings(visit_log);
+  FindCrossings(visit_log, between);
   dim_ = std::max<std::size_t>(space_.size(), 1);
 }
 
@@ -93,10 +93,12 @@ void LogColumns::FindNames(const std::function<void(const Visit&)>& visit_log) {
   }
 }
 
-void LogColumns::FindCrossings(const std::function<void(const Visit&)>& visit_log) {
+void LogColumns::FindCrossings(const std::function<void(const Visit&)>& visit_log,
+                               const std::function<void()>& between) {
   std::unordered_map<std::uint64_t, Tally> pairs;
   visit_log([&](std::span<const NamedCandidate> candidates, std::span<const NamedFeature> context) {
     for (const NamedFeature& other : context) {
+      between();
       const auto second = space_.PlaceOf(Side::kContext, other.name, limits_);
       for (const NamedCandidate& candidate : candidates) {
         for (const NamedFeature& feature : candidate.features) {

@@ -30,7 +30,10 @@ class LogColumns {
   using Visit = std::function<void(std::span<const NamedCandidate> candidates,
                                    std::span<const features::NamedFeature> context)>;
   // `visit_log` calls what it is given for every decision of the log, in the same order each time.
-  LogColumns(const std::function<void(const Visit&)>& visit_log, std::optional<std::size_t> dim);
+  // `between` is called again and again, and may end it by throwing.
+  LogColumns(
+      const std::function<void(const Visit&)>& visit_log, std::optional<std::size_t> dim,
+      const std::function<void()>& between = [] {});
 
   std::size_t dim() const { return dim_; }
   std::string Text() const;  // "24 by name, 12 of them crossings"
@@ -44,7 +47,8 @@ class LogColumns {
   bool FindPlain(const std::function<void(const Visit&)>& visit_log,
                  std::optional<std::size_t> dim);
   void FindNames(const std::function<void(const Visit&)>& visit_log);
-  void FindCrossings(const std::function<void(const Visit&)>& visit_log);
+  void FindCrossings(const std::function<void(const Visit&)>& visit_log,
+                     const std::function<void()>& between);
 
   Style style_ = Style::kPlain;
   std::size_t dim_ = 0;

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,9 +22,17 @@ enum class BadLines {
   kAny,      // decisions with invalid values as well, which biases the estimates
 };
 
+// What may be read of a log that somebody else has made.
+struct LogLimits {
+  std::size_t line_bytes = std::numeric_limits<std::size_t>::max();    // of a line of DSJSON
+  std::size_t memory_bytes = std::numeric_limits<std::size_t>::max();  // for all decisions
+  std::function<void()> between = {};  // called again and again; ends the reading if it throws
+};
+
 struct LogSource {
   std::vector<std::string> files;  // a directory stands for its decisions-*.json, sorted by name
   BadLines leave_out = BadLines::kForeign;
+  LogLimits limits = {};
 };
 
 struct LogSummary {

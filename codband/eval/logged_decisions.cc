@@ -35,7 +35,8 @@ std::uint32_t NameTable::Add(std::string_view name) {
   return place->second;
 }
 
-LoggedDecisions::LoggedDecisions(std::size_t dim) : dim_(dim) {
+LoggedDecisions::LoggedDecisions(std::size_t dim, std::size_t most_bytes)
+    : dim_(dim), most_bytes_(most_bytes) {
   CODBAND_CHECK(dim > 0 && dim <= kMaxFeatures);
 }
 
@@ -48,6 +49,9 @@ Status LoggedDecisions::Check(const LoggedEvent& event, const LoggedOffer& offer
   // Written so that NaN fails.
   if (!(event.propensity > 0 && event.propensity <= 1)) {
     return WrongNumber("propensity", event.propensity, "a number above 0 and at most 1");
+  }
+  if (event.propensity < kLeastPropensity) {
+    return WrongNumber("propensity", event.propensity, "a number from 1e-12 to 1");
   }
   if (!(std::abs(event.reward) <= kLargestNumber)) {
     return WrongNumber("reward", event.reward, "a number within ±1e15");
@@ -69,6 +73,10 @@ Status LoggedDecisions::Check(const LoggedEvent& event, const LoggedOffer& offer
     if (!(p >= 0 && p <= 1)) {
       return WrongNumber(fmt::format("probability of candidate {}", i), p, "a number from 0 to 1");
     }
+    if (p > 0 && p < kLeastPropensity) {
+      return WrongNumber(fmt::format("probability of candidate {}", i), p,
+                         "0 or a number from 1e-12 to 1");
+    }
     sum += p;
   }
   if (std::abs(sum - 1) > kTolerance) return WrongNumber("sum of the probabilities", sum, "1");
@@ -80,7 +88,20 @@ Status LoggedDecisions::Check(const LoggedEvent& event, const LoggedOffer& offer
   return {};
 }
 
+Status LoggedDecisions::CheckRoom(std::size_t candidates) const {
+  const std::size_t numbers = features_.size() + probabilities_.size() + candidates * (dim_ + 1);
+  const std::size_t ids = actions_.size() + candidates;
+  const std::size_t bytes = numbers * sizeof(double) +
+                            ids * (sizeof(std::uint32_t) + sizeof(ItemId)) +
+                            (records_.size() + 1) * sizeof(Record);
+  if (bytes <= most_bytes_) return {};
+  return Status::InvalidArgument(
+      fmt::format("the log up to here takes more than {} MiB of memory, expected a shorter one",
+                  most_bytes_ >> 20U));
+}
+
 Status LoggedDecisions::Add(const LoggedEvent& event, const LoggedOffer& offer) {
+  CODBAND_RETURN_IF_ERROR(CheckRoom(offer.actions.size()));
   CODBAND_RETURN_IF_ERROR(Check(event, offer));
   const Record last = records_.empty() ? Record{} : records_.back();
   Record record{.event = event, .count = offer.actions.size()};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,15 +51,20 @@ struct LoggedOffer {
 // Neighbours with the same candidates share their memory. Const use from any thread.
 class LoggedDecisions {
  public:
-  // Precondition: 0 < dim ≤ kMaxFeatures.
-  explicit LoggedDecisions(std::size_t dim);
+  // Precondition: 0 < dim ≤ kMaxFeatures. At most so many bytes are held in memory.
+  explicit LoggedDecisions(std::size_t dim,
+                           std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
 
   // kInvalidArgument names the field, its value and what was expected, and changes nothing: a
-  // propensity outside (0, 1], a reward or a feature that is no number within ±kLargestNumber, a
-  // chosen index that is no candidate, probabilities outside [0, 1], that do not add up to 1, or
-  // that contradict the propensity (by more than kTolerance each).
+  // propensity outside [kLeastPropensity, 1], a reward or a feature that is no number within
+  // ±kLargestNumber, a chosen index that is no candidate, probabilities outside [0, 1], that do not
+  // add up to 1, or that contradict the propensity (by more than kTolerance each).
   Status Add(const LoggedEvent& event, const LoggedOffer& offer);
+  // kInvalidArgument if there is no room for a decision with so many candidates.
+  Status CheckRoom(std::size_t candidates) const;
   static constexpr double kTolerance = 0.01;  // services round, some to single precision
+  // Nobody draws so rarely; the weights of smaller ones would not be numbers.
+  static constexpr double kLeastPropensity = 1e-12;
 
   // The same decisions in the order of their times; equal times keep their order.
   void SortByTime();
@@ -88,6 +94,7 @@ class LoggedDecisions {
   Status Check(const LoggedEvent& event, const LoggedOffer& offer) const;
 
   std::size_t dim_;
+  std::size_t most_bytes_;
   std::vector<Record> records_;
   std::vector<std::uint32_t> actions_;
   std::vector<ItemId> items_;  // the same numbers, as policies see them

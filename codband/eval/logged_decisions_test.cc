@@ -50,7 +50,7 @@ TEST_F(LoggedDecisionsTest, OffersThatDifferAreKeptApart) {
 }
 
 TEST_F(LoggedDecisionsTest, RejectsPropensitiesThatAreNone) {
-  for (const double bad : {0.0, -0.5, 1.5, kNotANumber}) {
+  for (const double bad : {0.0, -0.5, 1.5, 1e-300, kNotANumber}) {
     event_.propensity = bad;
     EXPECT_EQ(Error().rfind("propensity = ", 0), 0u) << bad;
   }

@@ -92,6 +92,7 @@ ScoredLog ScoreEvents(const LoggedDecisions& log, Target& target, const ScoringO
   std::vector<double> predictions;
   double largest_weight = 0;
   for (std::size_t i = 0; i < log.size(); ++i) {
+    if (options.between) options.between();
     const LoggedEvent& event = log.event(i);
     chances.resize(log.candidate_count(i));
     predictions.resize(log.candidate_count(i));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "codband/eval/logged_decisions.h"
@@ -22,6 +23,7 @@ struct ScoringOptions {
   double ridge = 1;                // λ of the reward model
   LearnFrom learn = LearnFrom::kAll;
   std::uint64_t seed = 1;
+  std::function<void()> between = {};  // called at every event; ends the scoring if it throws
 };
 
 // What the estimators need of one event. π: the target's probabilities, p: the log's, a: the logged

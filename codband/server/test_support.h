@@ -113,7 +113,7 @@ class FakeEngine final : public engine::Engine {
     Later([status, done = std::move(done)] { done(status); });
   }
   std::string NewEventId() override { return "made-up"; }
-  Result<std::vector<std::string>> FindEvents(const std::string&) const override {
+  Result<std::vector<std::string>> FindEvents(const std::string&, std::size_t) const override {
     return std::vector<std::string>();
   }
   // An item "throw" makes it throw an exception.

@@ -18,9 +18,10 @@ void Api::Start(std::size_t workers) { parsers_ = std::vector<JsonParser>(worker
 Api::~Api() { Stop(); }
 
 void Api::Stop() {
+  BeginStop();
   reports_.join();
   backups_.join();
-  evaluations_.join();
+  evaluations_.pool().join();
 }
 
 Awaitable<void> Api::Handle(Call& call) {

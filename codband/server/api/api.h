@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <memory>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include "codband/engine/engine.h"
+#include "codband/server/api/evaluation.h"
 #include "codband/server/api/json_value.h"
+#include "codband/server/api/run_on.h"
 #include "codband/server/http/gatekeeper.h"
 #include "codband/server/http/server.h"
 #include "codband/server/http/service.h"
@@ -47,6 +48,7 @@ class Api final : public Service {
 
   const Router& router() const override;
   void Start(std::size_t workers) override;
+  void BeginStop() override { evaluations_.End(); }
   void Stop() override;
   Awaitable<void> Handle(Call& call) override;
   std::unique_ptr<BodyStream> OpenStream(const Call& call,
@@ -132,22 +134,10 @@ class Api final : public Service {
   // connections for too long.
   boost::asio::thread_pool reports_{1};
   boost::asio::thread_pool backups_{1};
-  boost::asio::thread_pool evaluations_{1};
+  EvaluationDesk evaluations_;
   std::mutex live_mutex_;
   std::unique_ptr<LiveFeed> live_;  // made with the first dashboard
 };
-
-// Runs `work` on the pool and completes the call with its result.
-template <typename T, typename Work>
-void RunOn(boost::asio::thread_pool& pool, Pending<T>& call, Work work) {
-  boost::asio::post(pool, [&call, work = std::move(work)] {
-    try {
-      call.Finish(work());
-    } catch (...) {
-      call.Fail(std::current_exception());
-    }
-  });
-}
 
 // A server for the API of the engine, which outlives it.
 Result<std::unique_ptr<Server>> StartServer(engine::Engine& engine, const ServerOptions& options,

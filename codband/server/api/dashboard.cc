@@ -115,11 +115,16 @@ Awaitable<void> Api::Stats(Call& call) {
   const auto query = ParseStats(call.match.query, call.server.Facts().now_ms);
   if (!query.ok()) co_return SetApiError(call.reply, query.status());
   const StatsQuery& stats = query.value();
-  Pending<engine::SeriesReport> report(call.worker);
-  RunOn(reports_, report,
-        [this, stats] { return engine_.Series(stats.from_ms, stats.to_ms, stats.step_ms); });
+  // A year of hours is megabytes of JSON.
+  Pending<std::string> report(call.worker);
+  RunOn(reports_, report, [this, stats] {
+    std::string json;
+    AppendSeries(json, engine_.Series(stats.from_ms, stats.to_ms, stats.step_ms), stats.from_ms,
+                 stats.to_ms);
+    return json;
+  });
   co_await report.Wait();
-  AppendSeries(call.reply.body, report.Take(), stats.from_ms, stats.to_ms);
+  call.reply.body = report.Take();
 }
 
 Awaitable<void> Api::Live(Call& call) {

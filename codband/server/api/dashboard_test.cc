@@ -224,6 +224,20 @@ TEST_F(SessionTest, KeysAreListedWithoutTheKeys) {
   for (const auto& [role, key] : keys_) EXPECT_EQ(reply.body.find(key), std::string::npos);
 }
 
+TEST(SessionsTest, AKeyEndsNoSessionsOfOthers) {
+  Sessions sessions;
+  Sessions::Clock::time_point now(std::chrono::hours(1));
+  const std::string other = sessions.Open(MakeKeyRecord("b", Access::kAdmin, "other"), now);
+  const KeyRecord key = MakeKeyRecord("a", Access::kRank, "secret");
+  const std::string first = sessions.Open(key, now);
+  for (std::size_t i = 1; i < 3 * Sessions::kMost; ++i) {
+    const std::string last = sessions.Open(key, now += std::chrono::milliseconds(1));
+    ASSERT_NE(sessions.Find(last, now), nullptr);
+  }
+  EXPECT_EQ(sessions.Find(first, now), nullptr);
+  EXPECT_NE(sessions.Find(other, now), nullptr);
+}
+
 TEST(SessionsTest, TheQuietestGivesWay) {
   Sessions sessions;
   const KeyRecord key = MakeKeyRecord("a", Access::kRead, "secret");
@@ -233,7 +247,8 @@ TEST(SessionsTest, TheQuietestGivesWay) {
   EXPECT_NE(first, second);
   ASSERT_NE(sessions.Find(first, now += std::chrono::seconds(1)), nullptr);
   for (std::size_t i = 2; i <= Sessions::kMost; ++i) {
-    sessions.Open(key, now += std::chrono::seconds(1));
+    const std::string name = std::to_string(i);
+    sessions.Open(MakeKeyRecord(name, Access::kRead, name), now += std::chrono::seconds(1));
   }
   EXPECT_EQ(sessions.Find(second, now), nullptr);
   EXPECT_NE(sessions.Find(first, now), nullptr);

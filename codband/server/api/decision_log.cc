@@ -157,6 +157,7 @@ class ThreadedDecisionLog final : public DecisionLog {
   ~ThreadedDecisionLog() override { Stop(); }
 
   void Append(engine::FinishedDecision decision) override {
+    if (decision.chosen >= decision.candidates.size()) return;
     std::unique_lock lock(mutex_);
     if (!options_.drop_when_full) {
       room_.wait(lock, [&] { return queue_.size() < options_.queue || stopping_; });
@@ -230,7 +231,14 @@ class ThreadedDecisionLog final : public DecisionLog {
       count = 0;
     };
     for (const engine::FinishedDecision& decision : batch) {
-      const std::string line = ToDsJson(decision);
+      std::string line;
+      try {
+        line = ToDsJson(decision);
+        lines.reserve(lines.size() + line.size() + 1);
+      } catch (const std::exception& error) {  // want of memory: the server goes on without it
+        Note(Status::IoError(error.what()), 1);
+        continue;
+      }
       if (file_.Full(lines.size() + line.size() + 1)) {
         flush();
         if (file_.Full(line.size() + 1)) Note(file_.Close());

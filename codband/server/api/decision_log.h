@@ -52,7 +52,8 @@ class DecisionLog {
   static Result<std::unique_ptr<DecisionLog>> Open(const DecisionLogOptions& options);
   virtual ~DecisionLog() = default;  // Stop()
 
-  // Waits while the queue is full, unless drop_when_full. After Stop decisions are dropped.
+  // Waits while the queue is full, unless drop_when_full. After Stop decisions are dropped. Those
+  // whose candidates are not known, as they were made when there was no log, are left out.
   virtual void Append(engine::FinishedDecision decision) = 0;
   // Writes what is queued and closes the file. Safe to call twice.
   virtual void Stop() = 0;

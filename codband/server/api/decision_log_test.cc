@@ -150,6 +150,18 @@ TEST_F(DecisionLogTest, WritesEveryDecisionInOrderToAFileNamedByTime) {
   EXPECT_EQ(log->Stats().dropped, 1U);
 }
 
+// They wait for their rewards when a server is started with a log for the first time.
+TEST_F(DecisionLogTest, DecisionsOfBeforeThereWasALogAreLeftOut) {
+  auto log = DecisionLog::Open(options_).value();
+  engine::FinishedDecision before = Event(0);
+  before.candidates.clear();
+  log->Append(before);
+  log->Append(Event(1));
+  log->Stop();
+  EXPECT_EQ(Events(), std::vector<std::string>{"1"});
+  EXPECT_EQ(log->Stats().dropped + log->Stats().failed, 0U);
+}
+
 TEST_F(DecisionLogTest, DestructionWritesWhatWaits) {
   DecisionLog::Open(options_).value()->Append(Event(7));
   EXPECT_EQ(Events(), std::vector<std::string>{"7"});

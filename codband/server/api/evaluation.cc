@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +19,7 @@
 #include "codband/eval/verdict.h"
 #include "codband/server/api/api_error.h"
 #include "codband/server/api/json_text.h"
+#include "codband/server/api/run_on.h"
 #include "codband/server/http/router.h"
 
 namespace codband::server {
@@ -29,6 +30,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostPolicies = 8;
 constexpr std::size_t kResamples = 400;
+
+struct EvaluationEnded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 std::vector<std::string> LogFileNames(const fs::path& directory) {
   std::vector<std::string> names;
@@ -81,9 +86,27 @@ Json TargetJson(const eval::TargetReport& target) {
   return json;
 }
 
+// They are read at once.
+Status CheckSizes(const std::vector<std::string>& files) {
+  std::uintmax_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(file, error);
+    bytes += error ? 0 : size;
+  }
+  if (bytes <= kMostLogBytes) return {};
+  return Status::InvalidArgument(
+      fmt::format("log: has {} bytes, expected at most {}; 'codband evaluate' takes larger ones",
+                  bytes, kMostLogBytes));
+}
+
 Result<eval::LoggedData> ReadLog(const std::vector<std::string>& files,
-                                 const EvaluationRequest& request) {
-  const eval::LogSource source{.files = files};
+                                 const EvaluationRequest& request,
+                                 const std::function<void()>& between) {
+  CODBAND_RETURN_IF_ERROR(CheckSizes(files));
+  const eval::LogSource source{
+      .files = files,
+      .limits = {.line_bytes = kMostLineBytes, .memory_bytes = kMostLogMemory, .between = between}};
   if (request.input == "csv") return eval::ReadCsvLog(source, {});
   return eval::ReadDsJsonLog(source, {});
 }
@@ -127,8 +150,9 @@ std::string ListLogsJson(const fs::path& directory) {
 }
 
 Result<std::string> EvaluateFiles(const std::vector<std::string>& files,
-                                  const EvaluationRequest& request) {
-  auto read = ReadLog(files, request);
+                                  const EvaluationRequest& request,
+                                  const std::function<void()>& between) {
+  auto read = ReadLog(files, request, between);
   if (!read.ok()) return read.status();
   eval::LoggedDecisions& log = read.value().log;
   if (read.value().summary.timed) log.SortByTime();
@@ -140,6 +164,7 @@ Result<std::string> EvaluateFiles(const std::vector<std::string>& files,
   }
   eval::EvaluationOptions options;
   options.resamples = kResamples;
+  options.between = between;
   const auto evaluation = eval::Evaluate(log, targets, options);
   if (!evaluation.ok()) return Status::InvalidArgument("log: " + evaluation.status().message());
   Json policies = Json::array();
@@ -158,10 +183,17 @@ Result<std::string> EvaluateFiles(const std::vector<std::string>& files,
                    {"policies", std::move(policies)}});
 }
 
-EvaluationStream::EvaluationStream(const Call& call, boost::asio::thread_pool& pool, fs::path logs)
+std::unique_ptr<EvaluationDesk::Place> EvaluationDesk::Take() {
+  if (++taken_ <= kMost) return std::make_unique<Place>(*this);
+  --taken_;
+  return nullptr;
+}
+
+EvaluationStream::EvaluationStream(const Call& call, EvaluationDesk& desk, fs::path logs)
     : worker_(call.worker),
       reply_(call.reply),
-      pool_(pool),
+      desk_(desk),
+      place_(desk.Take()),
       logs_(std::move(logs)),
       request_(ParseEvaluation(call.match.query)) {}
 
@@ -172,9 +204,9 @@ EvaluationStream::~EvaluationStream() {
 
 Status EvaluationStream::Keep(std::string_view piece) {
   bytes_ += piece.size();
-  if (bytes_ > kMostBytes) {
+  if (bytes_ > kMostLogBytes) {
     return Status::InvalidArgument(
-        fmt::format("body: has more than {} bytes, use 'codband evaluate'", kMostBytes));
+        fmt::format("body: has more than {} bytes, use 'codband evaluate'", kMostLogBytes));
   }
   if (piece.empty()) return {};
   if (descriptor_ < 0) {
@@ -208,8 +240,27 @@ Result<std::vector<std::string>> EvaluationStream::FilesToRead() const {
   return files;
 }
 
+Result<std::string> EvaluationStream::Evaluate(const std::vector<std::string>& files) const {
+  const auto end = std::chrono::steady_clock::now() + EvaluationDesk::kLongest;
+  try {
+    return EvaluateFiles(files, request_.value(), [&] {
+      if (desk_.ended()) throw EvaluationEnded("the server is stopping");
+      if (std::chrono::steady_clock::now() > end) {
+        throw EvaluationEnded(
+            fmt::format("took longer than {} minutes; 'codband evaluate' takes as long as it needs",
+                        EvaluationDesk::kLongest.count()));
+      }
+    });
+  } catch (const EvaluationEnded& ended) {
+    return Status(StatusCode::kUnavailable, ended.what());
+  }
+}
+
 Awaitable<bool> EvaluationStream::Take(std::string_view piece, bool last) {
   Status status = request_.status();
+  if (place_ == nullptr) {
+    status = Status(StatusCode::kUnavailable, "other evaluations are under way; try again later");
+  }
   if (status.ok()) status = Keep(piece);
   if (status.ok() && !last) co_return true;
   Result<std::vector<std::string>> files = std::vector<std::string>();
@@ -222,13 +273,7 @@ Awaitable<bool> EvaluationStream::Take(std::string_view piece, bool last) {
     co_return false;
   }
   Pending<Result<std::string>> done(worker_);
-  asio::post(pool_, [&] {
-    try {
-      done.Finish(EvaluateFiles(files.value(), request_.value()));
-    } catch (...) {
-      done.Fail(std::current_exception());
-    }
-  });
+  RunOn(desk_.pool(), done, [this, &files] { return Evaluate(files.value()); });
   co_await done.Wait();
   std::exception_ptr failure;
   try {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,18 +29,52 @@ Result<EvaluationRequest> ParseEvaluation(std::string_view query);
 std::string ListLogsJson(const std::filesystem::path& directory);
 
 // Compares policies on logged decisions (eval/evaluate.h) and says the result in JSON, the verdict
-// first. Slow: not on a worker's thread.
+// first. Slow: not on a worker's thread. `between` is called again and again, and may end it by
+// throwing. Logs of more than kMostLogBytes, or that need more than kMostLogMemory, are refused.
+inline constexpr std::uint64_t kMostLogBytes = 256U << 20U;
+inline constexpr std::size_t kMostLogMemory = 512U << 20U;
+inline constexpr std::size_t kMostLineBytes = 16U << 20U;
 Result<std::string> EvaluateFiles(const std::vector<std::string>& files,
-                                  const EvaluationRequest& request);
+                                  const EvaluationRequest& request,
+                                  const std::function<void()>& between);
 
-// A log on its way to being evaluated: kept in a file of its own until then. Bodies of more than
-// kMostBytes are refused.
+// What the evaluations of a server share: one runs at a time, a few may wait, none takes longer
+// than kLongest. Thread-safe.
+class EvaluationDesk {
+ public:
+  static constexpr int kMost = 4;  // being sent, waiting or running
+  static constexpr std::chrono::minutes kLongest{10};
+
+  boost::asio::thread_pool& pool() { return pool_; }
+
+  // A place at the desk, given back at the end; nullptr if there is none.
+  class Place {
+   public:
+    explicit Place(EvaluationDesk& desk) : desk_(desk) {}
+    ~Place() { --desk_.taken_; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    EvaluationDesk& desk_;
+  };
+  std::unique_ptr<Place> Take();
+
+  // The server stops: those that run or wait end.
+  void End() { ended_ = true; }
+  bool ended() const { return ended_; }
+
+ private:
+  boost::asio::thread_pool pool_{1};
+  std::atomic<int> taken_ = 0;
+  std::atomic<bool> ended_ = false;
+};
+
+// A log on its way to being evaluated: kept in a file of its own until then.
 class EvaluationStream final : public BodyStream {
  public:
-  static constexpr std::uint64_t kMostBytes = 256U << 20U;
-
-  // All are borrowed; evaluations run on the pool. `logs`: the directory of the decision log.
-  EvaluationStream(const Call& call, boost::asio::thread_pool& pool, std::filesystem::path logs);
+  // All are borrowed. `logs`: the directory of the decision log.
+  EvaluationStream(const Call& call, EvaluationDesk& desk, std::filesystem::path logs);
   ~EvaluationStream() override;
   EvaluationStream(const EvaluationStream&) = delete;
   EvaluationStream& operator=(const EvaluationStream&) = delete;
@@ -47,10 +84,12 @@ class EvaluationStream final : public BodyStream {
  private:
   Status Keep(std::string_view piece);
   Result<std::vector<std::string>> FilesToRead() const;
+  Result<std::string> Evaluate(const std::vector<std::string>& files) const;
 
   Worker& worker_;
   Reply& reply_;
-  boost::asio::thread_pool& pool_;
+  EvaluationDesk& desk_;
+  const std::unique_ptr<EvaluationDesk::Place> place_;
   const std::filesystem::path logs_;
   Result<EvaluationRequest> request_;
   std::string file_ = {};  // of the body; empty: none yet

@@ -167,7 +167,8 @@ Awaitable<void> Api::MultiSlotReward(Call& call) {
   if (!id.ok()) co_return SetApiError(call.reply, id.status());
   const Result<std::vector<SlotReward>> rewards = ParseSlotRewards(ParserOf(call), call.body);
   if (!rewards.ok()) co_return SetApiError(call.reply, rewards.status());
-  const Result<std::vector<std::string>> events = engine_.FindEvents(SlotEventPrefix(id.value()));
+  const Result<std::vector<std::string>> events =
+      engine_.FindEvents(SlotEventPrefix(id.value()), kMostSlots);
   if (!events.ok()) co_return SetApiError(call.reply, events.status());
   for (const SlotReward& reward : rewards.value()) {
     const Status status = engine_.CheckReward(reward.value);
@@ -201,7 +202,8 @@ Awaitable<Status> Api::ActivateAll(Call& call, std::vector<std::string> events) 
 Awaitable<void> Api::MultiSlotActivate(Call& call) {
   const Result<std::string> id = DecodeId(call.match.raw_id);
   if (!id.ok()) co_return SetApiError(call.reply, id.status());
-  const Result<std::vector<std::string>> events = engine_.FindEvents(SlotEventPrefix(id.value()));
+  const Result<std::vector<std::string>> events =
+      engine_.FindEvents(SlotEventPrefix(id.value()), kMostSlots);
   if (!events.ok()) co_return SetApiError(call.reply, events.status());
   if (events.value().empty()) co_return SetApiError(call.reply, NoSuchEventError());
   const Status status = co_await ActivateAll(call, events.value());

@@ -220,6 +220,14 @@ Result<std::vector<SlotReward>> ParseSlotRewards(JsonParser& parser, std::string
       if (reward.slot.empty()) return Refuse({.parent = &here, .key = "slotId"}, "is missing");
       if (!number) return Refuse({.parent = &here, .key = "value"}, "is missing");
       reward.value = *number;
+      if (std::ranges::count(rewards, reward.slot, &SlotReward::slot) > 1) {
+        return Refuse(
+            {.parent = &here, .key = "slotId"},
+            fmt::format("is '{}', as that of another reward; expected another", reward.slot));
+      }
+      if (rewards.size() > kMostSlots) {
+        return Refuse(place, fmt::format("has more than {} rewards", kMostSlots));
+      }
     }
   }
   if (rewards.empty()) return Refuse(place, "is missing");

@@ -117,6 +117,10 @@ TEST_F(PersonalizerTest, SlotsGetDifferentActionsAndRewardsOfTheirOwn) {
             204);
   EXPECT_EQ(engine_->Stats().rewards_accepted, 2U);
   EXPECT_EQ(Post(event + "/reward", R"({"reward":[{"slotId":"None","value":1}]})").status, 404);
+  EXPECT_EQ(Post(event + "/reward", R"({"reward":[{"slotId":"Side Bar","value":0.6},
+                                                 {"slotId":"Side Bar","value":0.1}]})")
+                .Error("field"),
+            "reward[1].slotId");
   EXPECT_EQ(Post(event + "/reward", R"({"reward":[{"slotId":"Main Article"}]})").Error("field"),
             "reward[0].value");
   EXPECT_EQ(Post(event + "/activate", "").status, 204);
@@ -196,6 +200,20 @@ TEST_F(PersonalizerTest, ItemsAreListedInPages) {
   EXPECT_TRUE(second["next"].is_null());
   EXPECT_EQ(Get("/v1/items?limit=0").status, 400);
   EXPECT_EQ(Get("/v1/items?limit=1001").Error("field"), "limit");
+}
+
+// Event ids are the client's: one could make up any number that look like slots of one event.
+TEST_F(PersonalizerTest, OneRequestActivatesNoMoreEventsThanItMayHaveSlots) {
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(Post("/v1/rank", R"({"deferActivation":true,"eventId":"multislot:1:x:)" +
+                                   std::to_string(100 + i) +
+                                   R"(","actions":[{"id":"a","features":{"f":1}}]})")
+                  .status,
+              200);
+  }
+  EXPECT_EQ(Post("/personalizer/v1.1/multislot/events/x/activate", "").status, 204);
+  EXPECT_EQ(engine_->FindEvents("multislot:1:x:", 1000).value().size(), 60U);
+  EXPECT_EQ(engine_->FindEvents("multislot:1:x:", 50).value().size(), 50U);
 }
 
 // Slot 2 may show one action only: slot 1 leaves it alone, whatever it would rather show.

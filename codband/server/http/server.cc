@@ -168,6 +168,7 @@ class HttpServer final : public Server, public ServerView {
   void Stop() override {
     const std::lock_guard lock(stop_mutex_);
     if (threads_.empty()) return;
+    service_->BeginStop();
     asio::post(workers_.front()->io(), [this] {
       error_code ignored;
       acceptor_.close(ignored);

@@ -80,6 +80,8 @@ class Service {
 
   // Called once, before the first request, with the number of workers; their indices are below it.
   virtual void Start(std::size_t workers) = 0;
+  // Called when the server begins to stop: what takes long should end early. Requests still come.
+  virtual void BeginStop() {}
   // Called once no worker runs any more: waits for the service's own threads. Safe to call twice.
   virtual void Stop() = 0;
 
