@@ -1,10 +1,12 @@
 // One step (choose among ten arms, then learn) of every policy, at d = 25, with 100 users who have
 // one of ten parameters and do not change: K = 10 models once the pool is stable. And the same of
-// codband by the number of models, with two users for each of them.
+// codband by the number of models, with two users for each of them, and where arms are
+// items with ids, without effects of their own and with them.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "codband/policy/registry.h"
@@ -24,12 +26,14 @@ struct World {
   std::vector<sim::Visit> visits;
 };
 
-World MakeWorld(std::size_t users, std::size_t models) {
+// `item_effects`: the variance of the effects of items; without a value arms have no ids.
+World MakeWorld(std::size_t users, std::size_t models, std::optional<double> item_effects) {
   const sim::SyntheticOptions options{.users = users,
                                       .models = models,
                                       .rounds = kRounds,
                                       .period_min = 100'000,
-                                      .period_max = 100'000};
+                                      .period_max = 100'000,
+                                      .item_effects = item_effects};
   World world{std::move(sim::MakeSynthetic(options, 1)).value(), {}};
   for (std::size_t round = 0; round < kRounds; ++round) {
     world.environment->StartRound(round);
@@ -40,8 +44,9 @@ World MakeWorld(std::size_t users, std::size_t models) {
   return world;
 }
 
-void Step(benchmark::State& state, const std::string& spec, std::size_t users, std::size_t models) {
-  const World world = MakeWorld(users, models);
+void Step(benchmark::State& state, const std::string& spec, std::size_t users, std::size_t models,
+          std::optional<double> item_effects = {}) {
+  const World world = MakeWorld(users, models, item_effects);
   const auto policy = std::move(MakePolicy(spec, {.dim = world.environment->dim(),
                                                   .noise = kNoise,
                                                   .truth = world.environment.get()}))
@@ -51,7 +56,7 @@ void Step(benchmark::State& state, const std::string& spec, std::size_t users, s
   const auto step = [&] {
     const sim::Visit& visit = world.visits[event % world.visits.size()];
     const EventKey key{1, event++};
-    policy->Choose(visit.user, {visit.arms, world.environment->dim()}, key, decision);
+    policy->Choose(visit.user, {visit.arms, world.environment->dim(), visit.items}, key, decision);
     // Fresh noise: the same noise over and over would look like a taste of its own.
     const double noise = kNoise * RandomStream(key, 900).Normal();
     policy->Learn(decision, visit.means[decision.arm] + noise, key);
@@ -72,6 +77,14 @@ void RegisterAll() {
         fmt::format("Models/codband/{}", models).c_str(),
         [models](benchmark::State& state) { Step(state, "codband", 2 * models, models); });
   }
+  const auto add = [](const char* name, std::optional<double> item_effects) {
+    benchmark::RegisterBenchmark(name, [item_effects](benchmark::State& state) {
+      Step(state, "codband", kUsers, kModels, item_effects);
+    });
+  };
+  add("Items/codband/no-ids", std::nullopt);
+  add("Items/codband/ids-alone", 0.0);
+  add("Items/codband/effects", 0.004);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ expect_refusal(codband/sim/relative.cc
 expect_refusal(codband/sim/climbing.cc
                "#include \"codband/base/../cli/command.h\"\nnamespace codband::sim {\n}\n"
                "includes codband/base/../cli/command.h: name it by its path from the root")
-foreach(layer base linalg policy features sim store engine)
+foreach(layer base linalg policy features sim store engine cluster)
   if(layer STREQUAL base OR layer STREQUAL policy)
     set(namespace codband)
   else()

@@ -72,7 +72,7 @@ codband_profile(numeric PIC OPTIMISED -O3 SANITIZED -O1)
 codband_profile(service PIC OPTIMISED -O3 SANITIZED -O0)
 # Only layers that may use JSON are compiled with these.
 set(CODBAND_JSON_LAYERS ${CODBAND_WANTED})
-list(REMOVE_ITEM CODBAND_JSON_LAYERS base linalg policy features sim data replay store engine)
+list(REMOVE_ITEM CODBAND_JSON_LAYERS base linalg policy features sim data replay store engine cluster)
 if(CODBAND_JSON_LAYERS)
   codband_require(nlohmann_json::nlohmann_json simdjson::simdjson)
   codband_profile(json PIC OPTIMISED -O3 SANITIZED -O0

@@ -7,12 +7,14 @@ else()
 endif()
 
 # codband_add_test(NAME SOURCES <files> DEPS <targets> [RUN optimised|sanitized] [LABEL fast|slow]
-#                  [PROFILE <profile>] [PROGRAM])
+#                  [PROFILE <profile>] [PROGRAM] [TOGETHER] [LONG <tests>])
 # One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless given; slow
 # tests run optimised. Profile: test unless given. PROGRAM: the tests run the program codband; its
-# path is CODBAND_PROGRAM.
+# path is CODBAND_PROGRAM. TOGETHER: one CTest entry for all, as they share what is expensive to start.
+# LONG: tests that repeat much what shorter ones of the binary do once; they run optimised alone,
+# under sanitizers they would take most of the time.
 function(codband_add_test name)
-  cmake_parse_arguments(ARG "PROGRAM" "RUN;LABEL;PROFILE" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM;TOGETHER" "RUN;LABEL;PROFILE" "SOURCES;DEPS;LONG" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
@@ -35,12 +37,22 @@ function(codband_add_test name)
     target_compile_definitions(${name} PRIVATE CODBAND_PROGRAM="$<TARGET_FILE:codband>")
     add_dependencies(${name} codband)
   endif()
+  if(ARG_TOGETHER)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)
+    return()
+  endif()
+  set(filter)
+  if(ARG_LONG AND CODBAND_RUN STREQUAL sanitized)
+    string(JOIN ":" long ${ARG_LONG})
+    set(filter TEST_FILTER "-${long}")
+  endif()
   # RapidCheck tries the same cases on every run.
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 ${filter}
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900 ENVIRONMENT "RC_PARAMS=seed=20190707")
 endfunction()
 
-# codband_add_unit_tests(FOLDER [RUN ...] [PROFILE ...]) puts all codband/FOLDER/**/*_test.cc into
+# codband_add_unit_tests(FOLDER [RUN ...] [PROFILE ...] [LONG ...]) puts all codband/FOLDER/**/*_test.cc into
 # FOLDER_test, and those named *_slow_test.cc into FOLDER_slow_test.
 function(codband_add_unit_tests folder)
   set(directory ${PROJECT_SOURCE_DIR}/codband/${folder})

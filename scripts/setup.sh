@@ -9,6 +9,7 @@ packages=(
   libfmt-dev libboost-dev librandom123-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libspectra-dev libeigen3-dev libutf8proc-dev libstemmer-dev
   librocksdb-dev libxxhash-dev libsimdjson-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev
+  libpq-dev
   librsvg2-bin
 )
 case "${1:-}" in
@@ -17,7 +18,7 @@ case "${1:-}" in
     packages+=(
       clang-format libgtest-dev librapidcheck-dev libbenchmark-dev
       python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel
-      python3-pip curl
+      python3-pip curl postgresql
     )
     ;;
   *) echo "usage: scripts/setup.sh [--test | --clang]" >&2; exit 2 ;;
@@ -45,6 +46,12 @@ if [ "$(id -u)" -ne 0 ]; then
     exit 1
   }
   as_root=(sudo)
+fi
+# The tests start a PostgreSQL of their own: installing it should not start another one.
+common=/etc/postgresql-common
+if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e $common/createcluster.conf ]; then
+  "${as_root[@]}" mkdir -p $common
+  echo "create_main_cluster = false" | "${as_root[@]}" tee $common/createcluster.conf >/dev/null
 fi
 echo "Installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
 export DEBIAN_FRONTEND=noninteractive

@@ -133,7 +133,7 @@ TEST_P(ConformanceTest, EvictingUsersChangesNoResult) {
       users->SaveChangedUsers(
           [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
       users->MarkUsersSaved();
-      users->EvictUsers(0);
+      users->EvictUsers({.users = 0});
       ASSERT_EQ(users->users_in_memory(), 0U);
     }
     if (i == 333) {

@@ -213,7 +213,7 @@ TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
       users->SaveChangedUsers(
           [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
       users->MarkUsersSaved();
-      users->EvictUsers(0);
+      users->EvictUsers({.users = 0});
     }
     if (world.step() == kGrowsAt) {
       in_memory->Grow(kWide);
@@ -306,7 +306,7 @@ TEST(OldRecordsTest, RecordsOfFormatFourInAnArchiveAreReadAfterGrowth) {
       paged->paged_users()->SaveChangedUsers(
           [&](UserId user, std::string record) { archive.records[user] = std::move(record); });
       paged->paged_users()->MarkUsersSaved();
-      paged->paged_users()->EvictUsers(0);
+      paged->paged_users()->EvictUsers({.users = 0});
     }
     const Decision decision = growing.Visit(*in_memory.value());
     const double reward = growing.Reward(decision);

@@ -146,7 +146,7 @@ TEST_P(ItemContractTest, EvictingUsersChangesNoResult) {
     users->SaveChangedUsers(
         [&](UserId user, std::string bytes) { archive.records[user] = std::move(bytes); });
     users->MarkUsersSaved();
-    users->EvictUsers(2);
+    users->EvictUsers({.users = 2});
   }
   for (UserId user = 0; user < ItemWorld::kUsers; ++user) {
     const Decision a = in_memory->Choose(user, world.arms(), {1, 1});

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "codband/policy/paged_users.h"
 #include "codband/policy/test_support.h"
 
 namespace {
@@ -69,6 +70,7 @@ class Population {
   }
 
   const Policy& policy() const { return *policy_; }
+  const PagedUsers& users() { return *policy_->paged_users(); }
 
  private:
   // A change can be found from observation 26 of a period on; the first of a new taste is left out.
@@ -88,6 +90,20 @@ class Population {
   UserId users_ = 0;
   std::uint64_t event_ = 0;
 };
+
+// What limits the users in memory must be true.
+TEST(MemoryTest, RecordsSayWhatTheyTake) {
+  constexpr UserId kUsers = 100;
+  Population population;
+  population.GrowTo(kUsers);
+  const std::size_t before = heap_in_use;
+  const std::size_t said_before = population.users().bytes_in_memory();
+  population.GrowTo(3 * kUsers);
+  const auto heap = static_cast<double>(heap_in_use - before);
+  const auto said = static_cast<double>(population.users().bytes_in_memory() - said_before);
+  EXPECT_GT(said, 0.9 * heap);
+  EXPECT_LT(said, 1.1 * heap);
+}
 
 TEST(MemoryTest, UserOfTheDefaultPolicyCostsAtMostSixKibibytes) {
   constexpr UserId kUsers = 150;

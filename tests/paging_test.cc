@@ -21,7 +21,7 @@ constexpr std::size_t kArmDim = 3;
 // A policy whose users live in an archive, as the engine keeps them.
 class PagedCopy {
  public:
-  PagedCopy(std::string_view spec, std::size_t in_memory) : spec_(spec), most_(in_memory) {
+  PagedCopy(std::string_view spec, const UserRoom& room) : spec_(spec), room_(room) {
     policy_ = MakeOrDie(spec_, {.dim = kArmDim});
     users().SetArchive(&archive_);
   }
@@ -37,7 +37,7 @@ class PagedCopy {
     users().SaveChangedUsers(
         [&](UserId user, std::string bytes) { archive_.records[user] = std::move(bytes); });
     users().MarkUsersSaved();
-    users().EvictUsers(most_);
+    users().EvictUsers(room_);
   }
   void Restart() {
     Checkpoint();
@@ -64,7 +64,7 @@ class PagedCopy {
   PagedUsers& users() { return *policy_->paged_users(); }
 
   std::string spec_;
-  std::size_t most_;
+  UserRoom room_;
   std::unique_ptr<Policy> policy_;
   MapArchive archive_;
   std::vector<UserId> forgotten_;
@@ -146,8 +146,11 @@ class PagingTest : public testing::TestWithParam<Case> {};
 
 TEST_P(PagingTest, PagingAndRestartsChangeNoResult) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    PagedCopy paged(GetParam().spec, 2);
-    PagedCopy twin(GetParam().spec, 1'000'000);
+    // Two users, or those who fit into so many bytes: from none to all of the eight.
+    const UserRoom few{.users = 2};
+    const UserRoom small{.bytes = 2000 * (seed - 1)};
+    PagedCopy paged(GetParam().spec, seed % 2 == 0 ? few : small);
+    PagedCopy twin(GetParam().spec, {});
     Traffic traffic(seed, GetParam().grows);
     RandomStream random({.seed = seed, .event = 1}, 521);
     for (int step = 0; step < 800; ++step) {

@@ -22,9 +22,10 @@ inline constexpr std::chrono::milliseconds kPatience{60'000};
 // A `codband serve` of its own, on any free port; killed when it goes out of scope.
 class ServerProcess {
  public:
-  // `before`: a command of the shell that runs first, such as "ulimit -n 1024".
+  // `before`: a command of the shell that runs first, such as "ulimit -n 1024". `flags`: more of
+  // them.
   ServerProcess(const std::filesystem::path& data, const std::vector<std::string>& settings,
-                const std::string& before = "true") {
+                const std::string& before = "true", const std::vector<std::string>& flags = {}) {
     int output[2];
     EXPECT_EQ(::pipe2(output, O_CLOEXEC), 0);
     std::vector<std::string> arguments = {
@@ -35,6 +36,7 @@ class ServerProcess {
       arguments.push_back("--set");
       arguments.push_back(setting);
     }
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);

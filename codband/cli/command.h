@@ -32,6 +32,7 @@ void AddBackupCommand(CLI::App& app, Status& status);
 void AddRestoreCommand(CLI::App& app, Status& status);
 void AddExportCommand(CLI::App& app, Status& status);
 void AddDoctorCommand(CLI::App& app, Status& status);
+void AddClusterCommand(CLI::App& app, Status& status);
 
 // Builds one subcommand; copies are handles of the same one. Targets outlive the parsing. Hides the
 // parser, whose header takes long to compile.

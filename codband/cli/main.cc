@@ -24,7 +24,8 @@ constexpr const char* kAbout =
     "Start here:\n"
     "  codband serve --demo            a server with simulated users\n"
     "  codband serve --data DIR        the server; see also import, keys, backup, restore, export, "
-    "doctor\n"
+    "doctor,\n"
+    "                                  cluster\n"
     "  codband policies                the policies and their parameters\n"
     "  codband simulate                compare policies on a simulated population\n"
     "  codband paper --quick           the paper's experiments in small, about a minute\n"
@@ -62,6 +63,7 @@ void AddCommands(CLI::App& app, Status& status, int& exit_code) {
   AddRestoreCommand(app, status);
   AddExportCommand(app, status);
   AddDoctorCommand(app, status);
+  AddClusterCommand(app, status);
 }
 
 // What the parser itself found wrong.

@@ -25,6 +25,7 @@ struct ServeFlags {
   bool print_config = false;
   bool insecure = false;
   bool demo = false;
+  server::ClusterOptions cluster;
 };
 
 constexpr std::string_view kServeFooter = R"(
@@ -46,6 +47,7 @@ Examples:
   codband serve --data my-data
   codband serve --print-config >config.toml              every setting, explained
   codband serve --config config.toml --data /var/lib/codband --listen 0.0.0.0:8080
+  codband serve --data local --cluster 'host=db1,db2 dbname=codband' --name a
 
 Stop it with Ctrl-C or SIGTERM: it answers the requests it has read, writes a checkpoint and exits.
 
@@ -115,10 +117,12 @@ Status Serve(const server::ServeConfig& config, const ServeFlags& flags, int& ex
             fmt::format("settings of {}, {} flags and the environment",
                         flags.config.empty() ? "no file" : flags.config, flags.settings.size()));
   server::ServeExit exit = server::ServeExit::kFailed;
-  const auto started = server::Serving::Start(
-      config,
-      {.demo = flags.demo, .any_port = flags.demo && flags.listen.empty(), .log = log.sink()},
-      &exit);
+  const auto started = server::Serving::Start(config,
+                                              {.demo = flags.demo,
+                                               .any_port = flags.demo && flags.listen.empty(),
+                                               .log = log.sink(),
+                                               .cluster = flags.cluster},
+                                              &exit);
   if (!started.ok()) {
     // Of other failures the status tells as much.
     if (exit != server::ServeExit::kFailed) exit_code = static_cast<int>(exit);
@@ -171,6 +175,7 @@ Status RunServe(const ServeFlags& flags, int& exit_code) {
     return {};
   }
   CODBAND_RETURN_IF_ERROR(server::CheckExposure(config.value()));
+  CODBAND_RETURN_IF_ERROR(server::CheckClusterOptions(flags.cluster));
   ::umask(S_IRWXG | S_IRWXO);  // RocksDB's files too are for their owner alone
   if (config.value().data.empty() && flags.demo) config.value().data = server::DemoDirectory();
   if (config.value().data.empty()) {
@@ -197,6 +202,13 @@ void AddServeCommand(CLI::App& app, Status& status, int& exit_code) {
   command.Switch("--demo", flags->demo,
                  "Serve simulated listeners of a small world of music (default data directory: "
                  "out/demo)");
+  command.Repeated(
+      "--cluster", flags->cluster.dsns, "DSN",
+      "Be a node of a cluster that keeps its log in this PostgreSQL (docs/cluster.md); "
+      "several of them share the partitions");
+  command.Option("--name", flags->cluster.name, "NODE", "The node's name, unlike all others");
+  command.Option("--node-url", flags->cluster.url, "URL",
+                 "Where other nodes reach this one (default: as it listens)");
   command.Run(status, [flags, &exit_code] { return RunServe(*flags, exit_code); });
 }
 

@@ -44,8 +44,9 @@ struct EngineOptions {
   bool clip_rewards = false;
   double max_abs_feature = 1e6;  // larger features are refused, of items and of actions
   std::size_t users_in_memory = 100'000;
-  std::size_t checkpoint_events = 20'000;        // at the latest after so many
-  std::int64_t checkpoint_interval_ms = 60'000;  // or so long
+  std::size_t user_memory_bytes = std::size_t{1} << 30U;  // that they take at most
+  std::size_t checkpoint_events = 20'000;                 // at the latest after so many
+  std::int64_t checkpoint_interval_ms = 60'000;           // or so long
   // So long after a user was forgotten the files that hold something of them are rewritten; those
   // who are forgotten meanwhile are erased together.
   std::int64_t erase_delay_ms = 10'000;
@@ -233,7 +234,8 @@ struct EngineStats {
   std::uint64_t committed_sequence = 0, applied_sequence = 0, checkpoint_sequence = 0;
   std::uint64_t models = 0;
   std::uint64_t users_in_memory = 0;
-  std::uint64_t users = 0;  // in all
+  std::uint64_t user_bytes = 0;  // that they take
+  std::uint64_t users = 0;       // in all
   std::uint64_t items = 0;
   std::uint64_t pending = 0;
   std::uint64_t queue = 0;

@@ -322,6 +322,7 @@ EngineStats LocalEngine::Stats() {
     stats.learned = learned.sequence;
     stats.models = learned.policy->model_count();
     stats.users_in_memory = learned.people.size();
+    stats.user_bytes = kCopies * learned.user_bytes();
     stats.users = learned.users;
     stats.dim = learned.policy->dim();
     const features::ColumnSpace& space = learned.columns.space();

@@ -82,7 +82,7 @@ void Eraser::Run() {
       }
       lock.unlock();
       // A mark that stays has the next process do it once more.
-      static_cast<void>(store_.Write(marks, false));
+      static_cast<void>(store_.Tidy(marks, false));
       lock.lock();
     } else {
       users_.merge(erasing_);

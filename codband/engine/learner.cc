@@ -16,6 +16,8 @@ namespace codband::engine {
 namespace {
 
 constexpr std::size_t kMostRecent = 200;
+// So many entries are applied before it is looked whether a checkpoint is due.
+constexpr std::size_t kMostTogether = 256;
 
 void GrowTo(Policy& policy, std::size_t dim) {
   if (dim > policy.dim()) policy.Grow(dim);
@@ -99,7 +101,10 @@ void Learner::Apply(std::vector<Entry> entries) {
   if (entries.empty()) return;
   given_sequence_ = entries.back().sequence;
   std::span<const Entry> left(entries);
-  while (!left.empty() && !waits_) left = left.subspan(ApplyTogether(left));
+  while (!left.empty() && !waits_) {
+    left = left.subspan(ApplyTogether(left.first(std::min(left.size(), kMostTogether))));
+    if (!left.empty() && CheckpointDue()) static_cast<void>(MakeCheckpoint());
+  }
   for (const Entry& entry : left) {
     if (entry.done) entry.done(Status(StatusCode::kUnavailable, last_error()));
   }
@@ -257,7 +262,24 @@ bool Learner::CheckpointDue() const {
   // Users who have changed cannot be evicted before the next checkpoint.
   const std::size_t most = std::min(options_.checkpoint_events, options_.users_in_memory / 2 + 1);
   const bool had_error = !last_error().empty();
-  return (entries_since_checkpoint_ >= most && !had_error) || !erased_.empty() || interval_over;
+  if (!erased_.empty() || interval_over) return true;
+  if (had_error) return false;
+  return entries_since_checkpoint_ >= most || learned_.Read([&](const Learned& learned) {
+    return learned.user_bytes() > options_.user_memory_bytes / kCopies;
+  });
+}
+
+void Learner::Evict(Learned& learned) const {
+  const std::size_t bytes = learned.user_bytes();
+  const std::size_t most = options_.user_memory_bytes / kCopies;
+  // What is too much is taken from both tables alike.
+  const double share = bytes > most ? static_cast<double>(most) / static_cast<double>(bytes) : 1;
+  const auto room = [&](std::size_t taken) -> UserRoom {
+    return {.users = options_.users_in_memory,
+            .bytes = static_cast<std::size_t>(share * static_cast<double>(taken))};
+  };
+  learned.users_of_policy->EvictUsers(room(learned.users_of_policy->bytes_in_memory()));
+  learned.people.Evict(room(learned.people.bytes()));
 }
 
 Status Learner::MakeCheckpoint() {
@@ -320,8 +342,7 @@ Status Learner::WriteCheckpoint() {
     learned.users_of_policy->MarkUsersSaved();
     learned.people.MarkSaved();
     learned.groups.MarkSaved();
-    learned.users_of_policy->EvictUsers(options_.users_in_memory);
-    learned.people.Evict(options_.users_in_memory);
+    Evict(learned);
   });
   left_in_log_.insert(left_in_log_.end(), erased_.begin(), erased_.end());
   erased_.clear();
@@ -333,7 +354,7 @@ Status Learner::WriteCheckpoint() {
   applied.DeleteRange(store::Table::kLog, NumberKey(0), NumberKey(sequence + 1));
   // Synced: of two writes that were not, a power cut may keep the second alone, which looks like
   // damage.
-  const Status deleted = store_.Write(applied, options_.sync);
+  const Status deleted = store_.Tidy(applied, options_.sync);
   log_left_ = !deleted.ok();
   if (deleted.ok() && on_erased_ && !left_in_log_.empty()) {
     on_erased_(std::exchange(left_in_log_, {}));

@@ -35,6 +35,9 @@ inline constexpr std::int64_t kHourMs = 3'600'000;
 // made from the number of features are made from this one.
 inline constexpr std::size_t kFirstDim = 16;
 
+// Of all that was learned there are so many in memory (left_right.h).
+inline constexpr std::size_t kCopies = 2;
+
 // A user's record could not be read.
 class ArchiveError : public UnreadableRecord {
  public:
@@ -61,6 +64,9 @@ struct Learned {
   std::uint64_t users = 0;
   std::uint64_t changes = 0;
   std::uint64_t sequence = 0;  // of the last log entry in it
+
+  // That the records of users take.
+  std::size_t user_bytes() const { return users_of_policy->bytes_in_memory() + people.bytes(); }
 };
 
 // Applies the write-ahead log, one entry after another, on a thread of its own, and writes
@@ -221,6 +227,8 @@ class Learner {
   bool CheckpointDue() const;
   Status MakeCheckpoint();
   Status WriteCheckpoint();
+  // So that the users in memory have room in it.
+  void Evict(Learned& learned) const;
   void SetError(const std::string& problem);
   void Tell(LogLevel level, std::string_view cause, std::string message) const;
 

@@ -252,17 +252,28 @@ TEST_F(LearnerTest, UsersWhoLeftTheMemoryComeBackAsTheyWere) {
   EXPECT_LE(learner_->Read([](const Learned& learned) { return learned.people.size(); }), 5U);
   EXPECT_EQ(store_.content(Table::kUsers).size(), 30U);
   for (std::size_t user = 0; user < 30; ++user) EXPECT_EQ(Observations(UserName(user)), 4U);
-  // The same log without paging has the same records.
-  const FakeStore::Content users = store_.content(Table::kUsers);
-  options_.users_in_memory = 1000;
-  FakeStore().CopyTablesTo(store_);
-  last_sequence_ = 0;
-  learner_.reset();
-  FakeStore().CopyTablesTo(store_);
-  for (const LogRecord& record : reference.log) PutIntoLog(record);
+  ExpectTheRecordsOfALearnerWithoutPaging(reference);
+}
+
+// A few users with rich records need as much memory as many with poor ones.
+TEST_F(LearnerTest, UsersLeaveTheMemoryWhenTheyTakeTooMuchOfIt) {
+  const Reference reference = MakeReference(400, 40);
+  options_.checkpoint_events = 1'000'000;
+  options_.user_memory_bytes = 20'000;
   Open();
+  std::size_t most = 0;
+  for (const LogRecord& record : reference.log) {
+    ASSERT_TRUE(Learn(record).ok());
+    learner_->RunBetween([] {});  // a checkpoint that is due is made before
+    most =
+        std::max(most, learner_->Read([](const Learned& learned) { return learned.user_bytes(); }));
+  }
+  EXPECT_LE(most, options_.user_memory_bytes / kCopies);
+  EXPECT_GT(most, options_.user_memory_bytes / kCopies / 2);
+  EXPECT_LT(learner_->Read([](const Learned& learned) { return learned.people.size(); }), 30U);
+  for (std::size_t user = 0; user < 40; ++user) EXPECT_EQ(Observations(UserName(user)), 10U);
   ASSERT_TRUE(learner_->Checkpoint().ok());
-  EXPECT_EQ(store_.content(Table::kUsers), users);
+  ExpectTheRecordsOfALearnerWithoutPaging(reference);
 }
 
 // That is not the entry's fault: it is learned once the store can be read again.

@@ -101,6 +101,20 @@ class LearnerTest : public testing::Test {
     return Learn({.kind = LogRecord::Kind::kForget, .user = user});
   }
 
+  // The same log without paging has the same records. Afterwards there is another learner.
+  void ExpectTheRecordsOfALearnerWithoutPaging(const Reference& reference) {
+    const FakeStore::Content users = store_.content(store::Table::kUsers);
+    options_.users_in_memory = EngineOptions().users_in_memory;
+    options_.user_memory_bytes = EngineOptions().user_memory_bytes;
+    learner_.reset();
+    FakeStore().CopyTablesTo(store_);
+    last_sequence_ = 0;
+    for (const LogRecord& record : reference.log) PutIntoLog(record);
+    Open();
+    ASSERT_TRUE(learner_->Checkpoint().ok());
+    EXPECT_EQ(store_.content(store::Table::kUsers), users);
+  }
+
   std::string State() const {
     return learner_->Read([](const Learned& learned) { return StateOf(*learned.policy); });
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/engine/decision_facts.h"
 #include "codband/engine/engine.h"
 #include "codband/features/column_space.h"
@@ -184,6 +185,9 @@ struct Person {
   void AddTick(std::int64_t time_ms, double reward, double expected);
   // Of the rewards that led to a change now.
   Evidence LastEvidence() const;
+  std::size_t HeapBytes() const {
+    return codband::HeapBytes(name) + codband::HeapBytes(moves) + codband::HeapBytes(ticks);
+  }
   std::int64_t since_ms() const { return moves.empty() ? first_ms : moves.back().time_ms; }
 
   void Save(ByteWriter& out) const;

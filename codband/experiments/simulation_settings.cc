@@ -52,19 +52,34 @@ struct Number {
   }
 };
 
-Status ParsePeriod(std::string_view flag, std::string_view text, SimulationOptions& options) {
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  const auto min = ParseWhole("", text.substr(0, colon), 1, kMostSimulation);
-  const auto max =
-      ParseWhole("", text.substr(std::min(colon + 1, text.size())), 1, kMostSimulation);
-  if (!min.ok() || !max.ok() || min.value() > max.value()) {
-    return Status::InvalidArgument(fmt::format(
-        "{} = '{}', expected MIN:MAX with 1 ≤ MIN ≤ MAX, such as 500:3000", flag, text));
+// Two members that are the ends of a range, MIN:MAX.
+template <std::size_t SimulationOptions::*kMin, std::size_t SimulationOptions::*kMax>
+struct Range {
+  static Status Parse(std::string_view flag, std::string_view text, SimulationOptions& options) {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const auto min = ParseWhole("", text.substr(0, colon), 1, kMostSimulation);
+    const auto max =
+        ParseWhole("", text.substr(std::min(colon + 1, text.size())), 1, kMostSimulation);
+    if (!min.ok() || !max.ok() || min.value() > max.value()) {
+      return Status::InvalidArgument(
+          fmt::format("{} = '{}', expected MIN:MAX with 1 ≤ MIN ≤ MAX, such as {}", flag, text,
+                      Text(SimulationOptions{})));
+    }
+    options.*kMin = min.value();
+    options.*kMax = max.value();
+    return {};
   }
-  options.period_min = min.value();
-  options.period_max = max.value();
-  return {};
-}
+  static std::string Text(const SimulationOptions& options) {
+    return fmt::format("{}:{}", options.*kMin, options.*kMax);
+  }
+  static Json ToJson(const SimulationOptions& options) {
+    return Json{options.*kMin, options.*kMax};
+  }
+};
+using PeriodRange = Range<&SimulationOptions::period_min, &SimulationOptions::period_max>;
+using PublishRange = Range<&SimulationOptions::publish_min, &SimulationOptions::publish_max>;
+
+bool IsPartitioned(const SimulationOptions& options) { return options.partitions > 1; }
 
 constexpr SimulationSetting kSimulationSettings[] = {
     {"--setting", "1|2|3|4", "How users change, see below (default 2)", true,
@@ -88,13 +103,7 @@ constexpr SimulationSetting kSimulationSettings[] = {
      Whole<&SimulationOptions::rounds>::Parse, Whole<&SimulationOptions::rounds>::Text,
      Whole<&SimulationOptions::rounds>::ToJson},
     {"--period", "MIN:MAX", "Rounds between two changes of a user (default 500:3000)", true,
-     ParsePeriod,
-     [](const SimulationOptions& options) {
-       return fmt::format("{}:{}", options.period_min, options.period_max);
-     },
-     [](const SimulationOptions& options) {
-       return Json{options.period_min, options.period_max};
-     },
+     PeriodRange::Parse, PeriodRange::Text, PeriodRange::ToJson,
      [](const SimulationOptions& options) { return options.setting != sim::Setting::kStationary; }},
     {"--noise", "SIGMA", "Standard deviation of gaussian rewards and of ratings (default 0.1)",
      true,
@@ -188,6 +197,18 @@ constexpr SimulationSetting kSimulationSettings[] = {
      "Visits are in one of so many contexts, with which features are crossed (default 0)", false,
      Count<&SimulationOptions::contexts>::Parse, Count<&SimulationOptions::contexts>::Text,
      Count<&SimulationOptions::contexts>::ToJson},
+    {"--partitions", "P",
+     "Users are spread over so many instances of a policy, which share what they learn (default 1)",
+     false, Whole<&SimulationOptions::partitions>::Parse,
+     Whole<&SimulationOptions::partitions>::Text, Whole<&SimulationOptions::partitions>::ToJson},
+    {"--publish", "MIN:MAX",
+     "Of partitions: visits of all users after which one tells the others what it learned, at the "
+     "earliest and at the latest (default 100:5000)",
+     false, PublishRange::Parse, PublishRange::Text, PublishRange::ToJson, IsPartitioned},
+    {"--pool-delay", "V",
+     "Of partitions: visits of all users until the others hear of it (default 100)", false,
+     Count<&SimulationOptions::pool_delay>::Parse, Count<&SimulationOptions::pool_delay>::Text,
+     Count<&SimulationOptions::pool_delay>::ToJson, IsPartitioned},
 };
 
 // Compiles only while these are all members of SyntheticOptions: name a new one here, and give it a
@@ -195,14 +216,15 @@ constexpr SimulationSetting kSimulationSettings[] = {
 constexpr std::size_t kMembers = [] {
   const auto [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
               drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
-              individual, item_life, contexts] = SimulationOptions{};
+              individual, item_life, contexts, partitions, publish_min, publish_max, pool_delay] =
+      SimulationOptions{};
   return std::tuple_size_v<decltype(std::make_tuple(
       setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order, drift,
       separation, rewards, item_effects, group_item_effects, features, click_rate, individual,
-      item_life, contexts))>;
+      item_life, contexts, partitions, publish_min, publish_max, pool_delay))>;
 }();
-static_assert(kMembers == std::size(kSimulationSettings) + 1,
-              "every member needs its setting; --period alone sets two");
+static_assert(kMembers == std::size(kSimulationSettings) + 2,
+              "every member needs its setting; --period and --publish alone set two");
 
 bool Applies(const SimulationSetting& setting, const SimulationOptions& options) {
   return setting.applies == nullptr || setting.applies(options);

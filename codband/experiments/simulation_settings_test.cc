@@ -26,22 +26,24 @@ void Change(sim::FeatureKind& member) { member = sim::FeatureKind::kPadded; }
 
 // The options with one member changed, for each member. Does not compile if a member is missing.
 std::vector<Options> EachMemberChanged() {
-  constexpr std::size_t kMembers = 21;
+  constexpr std::size_t kMembers = 25;
   std::vector<Options> changed(kMembers);
   for (std::size_t i = 0; i < kMembers; ++i) {
     auto& [setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
            drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
-           individual, item_life, contexts] = changed[i];
+           individual, item_life, contexts, partitions, publish_min, publish_max, pool_delay] =
+        changed[i];
     std::size_t place = 0;
     const auto visit = [&](auto&... members) {
       (void)((place++ == i ? (Change(members), true) : false) || ...);
     };
     visit(setting, users, models, rounds, period_min, period_max, noise, arms, pool, dim, order,
           drift, separation, rewards, item_effects, group_item_effects, features, click_rate,
-          individual, item_life, contexts);
+          individual, item_life, contexts, partitions, publish_min, publish_max, pool_delay);
     // What these ask of others.
     if (click_rate) rewards = sim::RewardKind::kClicks;
     if (contexts > 0) dim = 24;
+    if (i > 21) partitions = 3;
   }
   return changed;
 }
@@ -105,7 +107,8 @@ TEST(SimulationSettingsTest, JsonNamesEverySettingAndIsNullWhereItHasNoEffect) {
       R"({"setting":2,"users":100,"models":10,"rounds":3000,"period":[500,3000],"noise":0.1,)"
       R"("arms":10,"pool":1000,"dim":25,"order":"turn","drift":false,"separation":null,)"
       R"("rewards":"gaussian","item-effects":null,"group-item-effects":null,)"
-      R"("features":"gaussian","click-rate":null,"individual":0.0,"item-life":0,"contexts":0})");
+      R"("features":"gaussian","click-rate":null,"individual":0.0,"item-life":0,"contexts":0,)"
+      R"("partitions":1,"publish":null,"pool-delay":null})");
   const nlohmann::ordered_json json =
       SimulationJson({.setting = sim::Setting::kStationary, .rewards = sim::RewardKind::kClicks});
   EXPECT_TRUE(json["period"].is_null());
@@ -149,6 +152,10 @@ TEST(SimulationSettingsTest, MessagesNameTheFlagTheValueAndWhatIsAllowed) {
   EXPECT_EQ(Message("--rewards clicks --noise 1"),
             "--noise = '1', expected none: clicks have no noise that could be set");
   EXPECT_EQ(Message("--item-effects -1"), "--item-effects = -1, expected a number from 0 to 100");
+  EXPECT_EQ(Message("--partitions 257"),
+            "--partitions = 257, expected a whole number from 1 to 256");
+  EXPECT_EQ(Message("--publish 9:3"),
+            "--publish = '9:3', expected MIN:MAX with 1 ≤ MIN ≤ MAX, such as 100:5000");
   EXPECT_EQ(Message("--separation 2"), "--separation = 2, expected a number from 0.01 to 1.4");
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/linalg/packed.h"
 
 namespace codband::linalg {
@@ -64,6 +65,10 @@ class CholeskyFactor {
   void Invert(std::span<double> packed) const;
   // Σ_j scale_j (A⁻¹)_jj, O(d³), at a fraction of the cost of the inverse.
   double InverseTrace(std::span<const double> scale) const;
+
+  std::size_t HeapBytes() const {
+    return codband::HeapBytes(lower_) + codband::HeapBytes(inverse_diagonal_);
+  }
 
   void Save(ByteWriter& out) const;
   // Precondition: the factor was constructed with the saved dimension.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 
 namespace codband::linalg {
 
@@ -46,6 +47,10 @@ class ColumnSet {
   void Gather(std::span<const double> x, std::span<double> out) const;
 
   void Clear() { *this = ColumnSet(intercept_); }
+
+  std::size_t HeapBytes() const {
+    return rest_ == nullptr ? 0 : rest_size_ * sizeof(std::uint16_t) + kHeapBlock;
+  }
 
   friend bool operator==(const ColumnSet& a, const ColumnSet& b);
 

@@ -32,6 +32,13 @@ void GaussianPosterior::TakePrior(const LinearPrior& prior) {
   noise_variance_ = prior.noise_variance;
 }
 
+void GaussianPosterior::Assign(const LinearPrior& prior, const SufficientStats& data) {
+  CODBAND_CHECK(data.dim() == dim() && !data.of_columns());
+  TakePrior(prior);
+  stats_ = data;
+  Rebuild();
+}
+
 void GaussianPosterior::SetPrior(const LinearPrior& prior) {
   TakePrior(prior);
   Rebuild();

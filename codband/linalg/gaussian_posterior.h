@@ -56,6 +56,10 @@ class GaussianPosterior {
   // Resets to the prior.
   void Clear();
 
+  // Replaces the prior by one of the same dimension and the observations by `data`, over all
+  // columns, O(d³).
+  void Assign(const LinearPrior& prior, const SufficientStats& data);
+
   // Keeps the observations and replaces the prior by one of the same dimension, O(d³).
   void SetPrior(const LinearPrior& prior);
 
@@ -94,6 +98,11 @@ class GaussianPosterior {
 
   // The number of downdates that were replaced by a rebuild.
   std::uint64_t guarded_downdates() const { return guarded_downdates_; }
+
+  std::size_t HeapBytes() const {
+    return codband::HeapBytes(prior_precision_) + codband::HeapBytes(prior_information_) +
+           stats_.HeapBytes() + factor_.HeapBytes() + codband::HeapBytes(mean_);
+  }
 
   static std::size_t SavedBytes(std::size_t dim);
   void Save(ByteWriter& out) const;

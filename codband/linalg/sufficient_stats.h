@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/linalg/column_set.h"
 
 namespace codband::linalg {
@@ -65,6 +66,8 @@ class SufficientStats {
   // `to` are over the same columns.
   void Correct(const SufficientStats& from, const SufficientStats& to);
 
+  std::size_t HeapBytes() const { return columns_.HeapBytes() + codband::HeapBytes(sums_); }
+
   static std::size_t SavedBytes(std::size_t dim);  // unless of_columns()
   void Save(ByteWriter& out) const;
   // Precondition: constructed with the saved dimension, or of_columns() as the saved set.
@@ -104,6 +107,8 @@ class CompactStats {
   void Store(const SufficientStats& stats);
   // `out` is of_columns() with the same intercept.
   void Read(SufficientStats& out) const;
+
+  std::size_t HeapBytes() const { return columns_.HeapBytes() + codband::HeapBytes(sums_); }
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 
 namespace codband {
 
@@ -19,6 +20,8 @@ class FlagWindow {
 
   void Push(bool flag);
   void Clear();
+
+  std::size_t HeapBytes() const { return codband::HeapBytes(flags_); }
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

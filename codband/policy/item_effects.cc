@@ -56,7 +56,11 @@ const ItemEffects::Item* ItemEffects::Find(ItemId id) const {
 
 ItemEffects::Item* ItemEffects::FindOrMake(ItemId id) {
   const auto found = slots_.find(id);
-  if (found != slots_.end()) return &items_[found->second];
+  if (found != slots_.end()) {
+    Item& item = items_[found->second];
+    if (item.life == 0) item.life = ++lives_;
+    return &item;
+  }
   if (items_.size() >= kMostItems) return nullptr;
   slots_.emplace(id, static_cast<std::uint32_t>(items_.size()));
   return &items_.emplace_back(Item{.id = id, .life = ++lives_});
@@ -90,15 +94,15 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
   double variance = item_variance + group_ratio_;
   if (group_ratio_ > 0) {
     for (const Share& share : shares) {
-      const auto group = std::ranges::find(item->groups, share.model, &Group::model);
-      if (group == item->groups.end()) continue;
+      const auto group = std::ranges::find(item->all_groups(), share.model, &Group::model);
+      if (group == item->all_groups().end()) continue;
       const double w = 1 / (1 + group->weight * group_ratio_);
       mean += share.chance * (w * (item_mean + group_ratio_ * group->sum) - item_mean);
       variance +=
           share.chance * (w * w * item_variance + group_ratio_ * w - item_variance - group_ratio_);
     }
   }
-  Effect out{.mean = mean, .variance = variance * noise_};
+  Effect out{.mean = mean, .variance = variance * noise_, .known = true};
   const ItemHistory::Entry* const entry = user == nullptr ? nullptr : user->Find(id);
   if (entry != nullptr && entry->life == item->life) {
     const double ratio = OwnRatio();
@@ -108,16 +112,19 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
   return out;
 }
 
-double ItemEffects::WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const {
+double ItemEffects::WorthOfTrying(const Effect& effect, double visits, double offered) const {
   if (!(effect.variance > 0)) return 0;
-  const double offered = std::min(
-      1.0, static_cast<double>(arms) / static_cast<double>(std::max<std::size_t>(size(), 1)));
   return std::sqrt(effect.variance) * GittinsIndex(effect.variance / noise_ * visits * offered);
 }
 
 void ItemEffects::Refresh(Item& item) const {
+  if (item.shared) {
+    ItemSums all = item.shared->others;
+    all.Add({.id = item.id, .groups = item.groups}, aliases_);
+    item.shared->groups = std::move(all.groups);
+  }
   item.weight = item.sum = 0;
-  for (const Group& group : item.groups) {
+  for (const Group& group : item.all_groups()) {
     const double w = 1 / (1 + group.weight * group_ratio_);
     item.weight += w * group.weight;
     item.sum += w * group.sum;
@@ -125,10 +132,9 @@ void ItemEffects::Refresh(Item& item) const {
 }
 
 void ItemEffects::Add(Item& item, const ItemHistory::Entry& entry) {
-  auto group = std::ranges::find(item.groups, entry.model, &Group::model);
-  if (group == item.groups.end()) {
-    group = item.groups.insert(group, {.model = entry.model});
-  }
+  const ModelId model = aliases_.Resolve(entry.model);
+  auto group = std::ranges::find(item.groups, model, &Group::model);
+  if (group == item.groups.end()) group = item.groups.insert(group, {.model = model});
   group->weight += entry.shown;
   group->sum += entry.sum;
   ++group->users;
@@ -142,7 +148,8 @@ void ItemEffects::Add(Item& item, const ItemHistory::Entry& entry) {
 }
 
 void ItemEffects::Remove(Item& item, const ItemHistory::Entry& entry) {
-  const auto group = std::ranges::find(item.groups, entry.model, &Group::model);
+  const ModelId model = aliases_.Resolve(entry.model);
+  const auto group = std::ranges::find(item.groups, model, &Group::model);
   if (group == item.groups.end()) return;
   group->weight -= entry.shown;
   group->sum -= entry.sum;
@@ -181,13 +188,13 @@ void ItemEffects::Observe(ItemHistory& user, ItemId id, ModelId model, double re
   Refresh(*item);
   if (const auto dropped = user.DropSurplus()) Withdraw(*dropped);
   ++count_;
-  if (count_ >= next_) Learn();
+  if (count_ + others_count_ >= next_) Learn();
 }
 
 void ItemEffects::Move(ItemHistory& user, ModelId from, ModelId to) {
   if (!groups_) return;
   for (ItemHistory::Entry& entry : user.entries()) {
-    if (entry.model != from) continue;
+    if (aliases_.Resolve(entry.model) != from) continue;
     const auto found = slots_.find(entry.item);
     const bool known = found != slots_.end() && items_[found->second].life == entry.life;
     if (known) Remove(items_[found->second], entry);
@@ -204,19 +211,18 @@ void ItemEffects::Withdraw(const ItemHistory::Entry& entry) {
   Item& item = items_[found->second];
   Remove(item, entry);
   count_ -= std::min<std::uint64_t>(entry.shown, count_);
-  if (item.groups.empty()) {
-    Erase(found->second);
-  } else {
-    Refresh(item);
-  }
+  if (item.groups.empty() && !item.shared) return Erase(found->second);
+  if (item.groups.empty()) item.life = 0;
+  Refresh(item);
 }
 
 void ItemEffects::Forget(const ItemHistory& user) {
   for (const ItemHistory::Entry& entry : user.entries()) Withdraw(entry);
   if (items_.empty()) {
-    const std::uint32_t lives = lives_;  // users may still have entries of forgotten items
-    *this = ItemEffects(groups_);
-    lives_ = lives;
+    ItemEffects nothing(groups_);
+    nothing.lives_ = lives_;  // users may still have entries of forgotten items
+    nothing.aliases_ = std::move(aliases_);
+    *this = std::move(nothing);
   } else {
     Learn();
   }
@@ -225,6 +231,7 @@ void ItemEffects::Forget(const ItemHistory& user) {
 bool ItemEffects::ForgetItem(ItemId id) {
   const auto found = slots_.find(id);
   if (found == slots_.end()) return false;
+  DropOthers(items_[found->second]);
   count_ -= std::min(items_[found->second].shown, count_);
   own_products_ -= items_[found->second].own_products;
   own_squares_ -= items_[found->second].own_squares;
@@ -244,9 +251,9 @@ ItemEffects::Evidence ItemEffects::Weigh(int item_step, int group_step) const {
     double weight = 0;
     double sum = 0;
     double product = 1;
-    squares += item.squares;
-    shown += static_cast<double>(item.shown);
-    for (const Group& group : item.groups) {
+    squares += item.all_squares();
+    shown += static_cast<double>(item.all_shown());
+    for (const Group& group : item.all_groups()) {
       const double spread = 1 + group.weight * group_ratio;
       product *= spread;
       weight += group.weight / spread;
@@ -268,11 +275,12 @@ ItemEffects::Evidence ItemEffects::Weigh(int item_step, int group_step) const {
 }
 
 void ItemEffects::Learn() {
-  next_ = count_ + std::max(kFirst, count_ / kGrowth);
+  const std::uint64_t count = count_ + others_count_;
+  next_ = count + std::max(kFirst, count / kGrowth);
   double squares = 0;
-  for (const Item& item : items_) squares += item.squares;
+  for (const Item& item : items_) squares += item.all_squares();
   if (!(squares > 0)) return;  // nothing has ever been off
-  const double least = kLeastNoise * squares / static_cast<double>(count_);
+  const double least = kLeastNoise * squares / static_cast<double>(count);
   Evidence best = Weigh(item_step_, group_step_);
   for (int move = 0; move < kMostMoves; ++move) {
     const int from_item = item_step_;
@@ -308,9 +316,10 @@ std::optional<ItemDescription> ItemEffects::Describe(ItemId id) const {
   const Item* item = Find(id);
   if (item == nullptr) return std::nullopt;
   const Effect own = Of(id, {});
-  ItemDescription out{.shown = item->shown, .reward = item->reward, .effect = own.mean};
+  ItemDescription out{.shown = item->all_shown(), .reward = item->reward, .effect = own.mean};
+  if (item->shared) out.reward += item->shared->others.reward;
   out.width = std::sqrt(item_ratio_ / (1 + item_ratio_ * item->weight) * noise_);
-  for (const Group& group : item->groups) {
+  for (const Group& group : item->all_groups()) {
     const Share share{group.model, 1};
     const Effect effect = Of(id, {&share, 1});
     out.groups.push_back({.model = group.model,
@@ -399,7 +408,7 @@ void ItemEffects::Load(ByteReader& in) {
       if (group.users == 0) in.Fail("users of a group", "are none");
       item.groups.push_back(group);
     }
-    if (item.groups.empty()) in.Fail("groups of an item", "are none");
+    if (item.groups.empty() && item.life != 0) in.Fail("groups of an item", "are none");
     if (!slots_.emplace(item.id, static_cast<std::uint32_t>(i)).second) {
       in.Fail("item", "appears twice");
     }
@@ -419,6 +428,9 @@ void ItemEffects::Tally::Add(const ItemHistory& user) {
 std::string ItemEffects::Tally::Fault() const {
   for (std::size_t i = 0; i < shown_.size(); ++i) {
     const Item& item = effects_.items_[i];
+    if (item.groups.empty() && !item.shared) {
+      return fmt::format("item {:016x} was shown to nobody", item.id);
+    }
     if (shown_[i] == item.shown) continue;
     return fmt::format("item {:016x} was shown {} times; to its users {} times", item.id,
                        item.shown, shown_[i]);

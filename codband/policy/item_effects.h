@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/policy/item_history.h"
+#include "codband/policy/item_sums.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -54,7 +56,8 @@ class ItemEffects {
   struct Effect {
     double mean = 0;
     double variance = 0;
-    double own = 0;  // the part of the mean that is the user's own
+    double own = 0;      // the part of the mean that is the user's own
+    bool known = false;  // the item has been shown
   };
   // For a user who may be on these models; their chances add up to at most 1. `user`: what they
   // brought so far; nullptr: nothing.
@@ -62,8 +65,14 @@ class ItemEffects {
 
   // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
   // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
-  // had so far, an item is assumed to be offered in a share arms / items of them.
-  double WorthOfTrying(const Effect& effect, double visits, std::size_t arms) const;
+  // had so far, in a share `offered` of which the item is on offer.
+  double WorthOfTrying(const Effect& effect, double visits, double offered) const;
+  // That share, where so many of the arms on offer are known: of the known items, those that are
+  // here now. Where the whole catalogue is always on offer it is 1 from the start; where a few of
+  // many are, it is small, however few of them are known yet.
+  double ShareOffered(std::size_t known_arms) const {
+    return static_cast<double>(known_arms + 1) / static_cast<double>(size() + 1);
+  }
 
   // An item was shown to a user who is taken to be in the group `model`, and earned `reward`;
   // `residual` is the error of the prediction from the features alone, `expected` the effect that
@@ -93,6 +102,14 @@ class ItemEffects {
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
+  // Partitions (shared_pool.h): the own sums of all items, in the order of ids, and those of
+  // others, which replace what others had. Groups go by other names from then on.
+  std::vector<ItemSums> OwnSums() const;
+  void Import(std::span<const ItemSums> others, const ModelAliases& aliases);
+  // What Save leaves out: of partitions alone. `aliases`: of all models.
+  void SaveOthers(ByteWriter& out) const;
+  void LoadOthers(ByteReader& in, const ModelAliases& aliases);
+
   // Counts what users' histories say of the items, to compare with what is known of them.
   class Tally {
    public:
@@ -107,15 +124,15 @@ class ItemEffects {
   };
 
  private:
-  struct Group {
-    ModelId model;
-    double weight = 0;        // A
-    double sum = 0;           // H
-    std::uint64_t users = 0;  // that it is from
+  using Group = ItemSums::Group;  // A, H, and how many users they are from
+  // What other partitions know of an item, and its groups in all of them.
+  struct Shared {
+    ItemSums others;
+    std::vector<Group> groups;
   };
   struct Item {
     ItemId id;
-    std::uint32_t life;
+    std::uint32_t life;  // 0: shown by others alone
     std::uint64_t shown = 0;
     double reward = 0;
     double squares = 0;  // of residuals
@@ -125,11 +142,19 @@ class ItemEffects {
     double weight = 0;
     double sum = 0;
     std::vector<Group> groups = {};
+    std::unique_ptr<Shared> shared = {};
+
+    const std::vector<Group>& all_groups() const { return shared ? shared->groups : groups; }
+    std::uint64_t all_shown() const { return shown + (shared ? shared->others.shown : 0); }
+    double all_squares() const { return squares + (shared ? shared->others.squares : 0); }
   };
 
   Item* FindOrMake(ItemId id);
   const Item* Find(ItemId id) const;
   void Erase(std::size_t slot);
+  void DropOthers(Item& item);
+  void TakeOthers(std::span<const ItemSums> others);
+  void Rename(Item& item) const;
   // The entry's part comes to the item, or leaves it.
   void Add(Item& item, const ItemHistory::Entry& entry);
   void Remove(Item& item, const ItemHistory::Entry& entry);
@@ -160,6 +185,8 @@ class ItemEffects {
   double noise_ = 0;        // σ²
   double own_products_ = 0;
   double own_squares_ = 0;
+  std::uint64_t others_count_ = 0;  // of the showings in all partitions
+  ModelAliases aliases_;
 };
 
 }  // namespace codband

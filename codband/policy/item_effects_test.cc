@@ -313,10 +313,88 @@ TEST_F(ItemEffectsTest, TryingIsWorthMoreTheLessIsKnownAndTheMoreIsAhead) {
   Learn(DrawShowings(12, 1000, 10, 1, 0));
   const ItemEffects::Effect known = Of(3, 0);
   const ItemEffects::Effect unknown = Of(999, 0);
-  EXPECT_GT(effects_.WorthOfTrying(unknown, 100, 10), effects_.WorthOfTrying(known, 100, 10));
-  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 10), effects_.WorthOfTrying(unknown, 10, 10));
-  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 10), effects_.WorthOfTrying(unknown, 1000, 1));
-  EXPECT_EQ(effects_.WorthOfTrying({}, 1000, 10), 0);
+  EXPECT_TRUE(known.known);
+  EXPECT_FALSE(unknown.known);
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 100, 1), effects_.WorthOfTrying(known, 100, 1));
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 1), effects_.WorthOfTrying(unknown, 10, 1));
+  EXPECT_GT(effects_.WorthOfTrying(unknown, 1000, 1), effects_.WorthOfTrying(unknown, 1000, 0.1));
+  EXPECT_EQ(effects_.WorthOfTrying({}, 1000, 1), 0);
+}
+
+// Ten of a catalogue are on offer at a visit.
+TEST_F(ItemEffectsTest, HowOftenAnItemIsOfferedIsSeenFromThoseThatAreKnown) {
+  for (const std::size_t items : {10, 1000, 100'000}) {
+    ItemEffects effects(true);
+    ItemHistory user;
+    RandomStream random({13, items}, 602);
+    double sum = 0;
+    constexpr int kVisits = 400;
+    for (int visit = 0; visit < kVisits; ++visit) {
+      std::vector<ItemId> offer;
+      while (offer.size() < 10) {
+        const ItemId item = random.Below(items);
+        if (std::ranges::count(offer, item) == 0) offer.push_back(item);
+      }
+      const auto known = std::ranges::count_if(
+          offer, [&](ItemId item) { return effects.Describe(item).has_value(); });
+      if (visit >= kVisits / 2) sum += effects.ShareOffered(static_cast<std::size_t>(known));
+      effects.Observe(user, offer.front(), 0, random.Normal(), 1, {});
+    }
+    const double expected = std::max(10.0 / static_cast<double>(items), 1.0 / kVisits);
+    const double share = sum / (kVisits / 2);
+    EXPECT_LT(std::abs(std::log(share / expected)), std::log(2)) << items << ": " << share;
+  }
+}
+
+// Two partitions and what each knows of the other's items is one that knows them all.
+TEST_F(ItemEffectsTest, WhatOthersKnowCountsLikeOnesOwn) {
+  const std::vector<Showing> showings = DrawShowings(12, 900, 6, 1, 1);
+  ItemEffects parts[2] = {ItemEffects(true), ItemEffects(true)};
+  std::map<UserId, ItemHistory> users[2];
+  ModelAliases none;
+  for (std::size_t i = 0; i < showings.size(); ++i) {
+    const Showing& each = showings[i];
+    Learn(each);
+    parts[each.user % 2].Observe(users[each.user % 2][each.user], each.item, each.group,
+                                 each.residual, 1, {});
+    if (i % 100 != 99) continue;
+    const std::vector<ItemSums> first = parts[0].OwnSums();
+    const std::vector<ItemSums> second = parts[1].OwnSums();
+    parts[0].Import(second, none);
+    parts[1].Import(first, none);
+  }
+  for (const ItemEffects& part : parts) {
+    EXPECT_EQ(part.size(), effects_.size());
+    EXPECT_NEAR(part.noise_variance(), effects_.noise_variance(), 0.05);
+    EXPECT_EQ(part.item_variance() / part.noise_variance(),
+              effects_.item_variance() / effects_.noise_variance());
+    for (ItemId item = 0; item < 6; ++item) {
+      EXPECT_EQ(part.Describe(item)->shown, effects_.Describe(item)->shown);
+      for (ModelId group = 0; group < 3; ++group) {
+        const ItemEffects::Share share{group, 1};
+        EXPECT_NEAR(part.Of(item, {&share, 1}).mean, Of(item, group).mean, 1e-9);
+      }
+    }
+  }
+  // Groups that are joined have one favourite.
+  ModelAliases joined;
+  joined.Join(1, 2);
+  parts[0].Import(parts[1].OwnSums(), joined);
+  const auto described = parts[0].Describe(3);
+  ASSERT_EQ(described->groups.size(), 3U);  // the others have not heard of it
+  ItemSums other{.id = 3};
+  for (const ItemSums& sums : parts[1].OwnSums()) {
+    if (sums.id == 3) other.Add(sums, joined);
+  }
+  parts[0].Import({&other, 1}, joined);
+  EXPECT_EQ(parts[0].Describe(3)->groups.size(), 2U);
+  EXPECT_EQ(parts[0].Describe(3)->shown, effects_.Describe(3)->shown);
+  // Users who leave take their part out of it, whatever it was called.
+  for (auto& [user, history] : users[0]) parts[0].Forget(history);
+  EXPECT_EQ(parts[0].size(), 1U);
+  EXPECT_EQ(parts[0].Describe(3)->shown, other.shown);
+  parts[0].Import({}, joined);
+  EXPECT_EQ(parts[0].size(), 0U);
 }
 
 }  // namespace

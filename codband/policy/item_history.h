@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -47,6 +48,8 @@ class ItemHistory {
   Entry& Touch(ItemId item, std::uint32_t life);
   // Takes out the entry shown longest ago, if there are more than may be.
   std::optional<Entry> DropSurplus();
+
+  std::size_t HeapBytes() const { return codband::HeapBytes(entries_); }
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

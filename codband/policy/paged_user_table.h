@@ -13,6 +13,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/base/check.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/policy/paged_users.h"
 
 namespace codband {
@@ -21,9 +22,9 @@ namespace codband {
 // memory is read from the archive when it is needed; Evict drops the least recently used records
 // that the archive holds in their present state. Without an archive nothing is evicted, and this is
 // a UserTable (user_table.h). Results never depend on which records are in memory. T has
-// Save(ByteWriter&) const, and Load(ByteReader&) unless another way to load is given; and, if there
-// is something that older records lack, has_rest(), SaveRest and LoadRest, whose bytes stand behind
-// all others.
+// HeapBytes() (base/heap_bytes.h), Save(ByteWriter&) const, and Load(ByteReader&) unless another
+// way to load is given; and, if there is something that older records lack, has_rest(), SaveRest
+// and LoadRest, whose bytes stand behind all others.
 //
 // The table never writes to the archive. Its owner does so at a checkpoint: store what SaveChanged
 // gives, delete the records of erased users, then call MarkSaved. Until then, changed ("dirty")
@@ -46,6 +47,9 @@ class PagedUserTable {
   void SetArchive(const UserArchive* archive) { archive_ = archive; }
 
   std::size_t size() const { return entries_.size(); }  // records in memory
+  std::size_t bytes() const {                           // that they take
+    return bytes_ + (used_last_ == nullptr ? 0 : BytesOf(*used_last_) - used_last_->bytes);
+  }
 
   // The record, to read; nullptr if there is none. One that is not in memory is read into
   // `scratch`.
@@ -62,20 +66,20 @@ class PagedUserTable {
     if (found == entries_.end()) {
       std::optional<T> record = Read(user);
       if (!record) return nullptr;
-      found = entries_.emplace(user, Entry{.record = std::move(*record)}).first;
+      found = Insert(user, std::move(*record));
     }
     return Touch(found->second);
   }
   T& FindOrMake(UserId user) {
     if (T* found = Find(user)) return *found;
-    return *Touch(entries_.emplace(user, Entry{.record = make_()}).first->second);
+    return *Touch(Insert(user, make_())->second);
   }
 
   // Returns whether there was a record, in memory or in the archive.
   bool Erase(UserId user) {
     const bool archived = archive_ != nullptr && Find(user) != nullptr;
     if (archived) erased_.insert(user);  // the archive holds it until the next checkpoint
-    return entries_.erase(user) > 0;
+    return Remove(user);
   }
 
   // Calls visit(user, record) for every user in memory, in no particular order.
@@ -88,7 +92,10 @@ class PagedUserTable {
   // not follow.
   template <typename Visit>
   void ForEach(const Visit& visit) {
-    for (auto& [user, entry] : entries_) visit(user, entry.record);
+    for (auto& [user, entry] : entries_) {
+      visit(user, entry.record);
+      Measure(entry);
+    }
   }
 
   // Calls save(user, bytes) for every record that may have changed since the last MarkSaved(), in
@@ -107,21 +114,22 @@ class PagedUserTable {
     erased_.clear();
   }
 
-  // Evicts the least recently used of the unchanged records if more than `most` are in memory.
-  // Makes room for `most` / 10 records more, so that it rarely has work to do. O(n).
-  void Evict(std::size_t most) {
-    if (archive_ == nullptr || entries_.size() <= most) return;
+  // Evicts the least recently used of the unchanged records if there is no room for all that are in
+  // memory. Makes room for a tenth more, so that it rarely has work to do. O(n log n).
+  void Evict(const UserRoom& room) {
+    if (archive_ == nullptr || (size() <= room.users && bytes() <= room.bytes)) return;
     std::vector<std::pair<std::uint64_t, UserId>> unchanged;  // by time of last use
-    unchanged.reserve(entries_.size());
+    unchanged.reserve(size());
     for (const auto& [user, entry] : entries_) {
       if (!entry.changed) unchanged.emplace_back(entry.used, user);
     }
-    const std::size_t surplus = entries_.size() - (most - most / 10);
-    if (surplus < unchanged.size()) {
-      std::ranges::nth_element(unchanged, unchanged.begin() + static_cast<std::ptrdiff_t>(surplus));
-      unchanged.resize(surplus);
+    std::ranges::sort(unchanged);
+    const std::size_t users = room.users - room.users / 10;
+    const std::size_t bytes_left = room.bytes - room.bytes / 10;
+    for (const auto& [used, user] : unchanged) {
+      if (size() <= users && bytes() <= bytes_left) return;
+      Remove(user);
     }
-    for (const auto& [used, user] : unchanged) entries_.erase(user);
   }
 
   void Save(ByteWriter& out) const {
@@ -134,12 +142,15 @@ class PagedUserTable {
   }
   void Load(ByteReader& in) {
     entries_.clear();
+    bytes_ = 0;
+    used_last_ = nullptr;
     const std::size_t count = in.Count("number of users", sizeof(UserId));
     for (std::size_t i = 0; i < count && in.ok(); ++i) {
       const UserId user = in.U64("user");
-      const auto [entry, is_new] = entries_.emplace(user, Entry{.record = make_()});
-      if (!is_new) in.Fail("user", "appears twice");
-      load_(entry->second.record, in);
+      if (entries_.contains(user)) return in.Fail("user", "appears twice");
+      Entry& entry = Insert(user, make_())->second;
+      load_(entry.record, in);
+      Measure(entry);
     }
   }
 
@@ -161,6 +172,7 @@ class PagedUserTable {
         in.Fail("user with items", "is unknown");
       } else {
         found->second.record.LoadRest(in);
+        Measure(found->second);
       }
     }
   }
@@ -181,12 +193,41 @@ class PagedUserTable {
  private:
   struct Entry {
     T record;
+    std::size_t bytes = 0;        // as they count in bytes_
     std::uint64_t used : 63 = 0;  // time of last use, in uses of the table
     bool changed : 1 = false;
   };
   static constexpr std::uint64_t kLastMoment = ~std::uint64_t{0} >> 1;
 
+  using Entries = std::unordered_map<UserId, Entry>;
+
+  static std::size_t BytesOf(const Entry& entry) {
+    return sizeof(typename Entries::value_type) + kHeapBlock + entry.record.HeapBytes();
+  }
+  void Measure(Entry& entry) {
+    bytes_ -= entry.bytes;
+    entry.bytes = BytesOf(entry);
+    bytes_ += entry.bytes;
+  }
+
+  typename Entries::iterator Insert(UserId user, T record) {
+    const auto added = entries_.emplace(user, Entry{.record = std::move(record)}).first;
+    Measure(added->second);
+    return added;
+  }
+  bool Remove(UserId user) {
+    const auto found = entries_.find(user);
+    if (found == entries_.end()) return false;
+    if (used_last_ == &found->second) used_last_ = nullptr;
+    bytes_ -= found->second.bytes;
+    entries_.erase(found);
+    return true;
+  }
+
+  // Who asks for a record changes it afterwards: it is measured when another one is asked for.
   T* Touch(Entry& entry) {
+    if (used_last_ != nullptr && used_last_ != &entry) Measure(*used_last_);
+    used_last_ = &entry;
     entry.used = ++now_ & kLastMoment;
     entry.changed = true;
     return &entry.record;
@@ -214,8 +255,10 @@ class PagedUserTable {
   std::function<T()> make_;
   LoadRecord load_;
   const UserArchive* archive_ = nullptr;
-  std::unordered_map<UserId, Entry> entries_;
+  Entries entries_;
   std::unordered_set<UserId> erased_;
+  std::size_t bytes_ = 0;
+  Entry* used_last_ = nullptr;  // its bytes are those before that
   std::uint64_t now_ = 0;
 };
 

@@ -15,6 +15,7 @@ using testing::Pair;
 struct Counter {
   std::uint64_t value = 0;
 
+  std::size_t HeapBytes() const { return value; }
   void Save(ByteWriter& out) const { out.U64(value); }
   void Load(ByteReader& in) { value = in.U64("counter"); }
 };
@@ -71,10 +72,32 @@ TEST_F(PagedUserTableTest, ANewUserStartsAsMadeAndHasNoRecordBefore) {
   EXPECT_EQ(ValueOf(1), 7);
 }
 
+TEST_F(PagedUserTableTest, EvictsTheLeastRecentlyUsedUntilTheOthersHaveRoom) {
+  Set(0, 0);
+  const std::size_t empty = table_.bytes();
+  for (UserId user = 1; user < 10; ++user) Set(user, 100'000 * user);
+  EXPECT_EQ(table_.bytes(), 10 * empty + 4'500'000);
+  Set(1, 300'000);  // and is the one that was used last
+  EXPECT_EQ(table_.bytes(), 10 * empty + 4'700'000);
+  table_.Evict({.bytes = 2'000'000});
+  EXPECT_EQ(table_.size(), 10U) << "nothing is in the archive yet";
+  Checkpoint();
+  table_.Evict({.bytes = 4'700'000 + 10 * empty});
+  EXPECT_EQ(table_.size(), 10U);
+  table_.Evict({.bytes = 2'500'000});  // less a tenth
+  EXPECT_THAT(UsersInMemory(), ElementsAre(1, 9));
+  EXPECT_EQ(table_.bytes(), 2 * empty + 1'200'000);
+  EXPECT_EQ(ValueOf(8), 800'000);
+  EXPECT_EQ(table_.Find(8)->value, 800'000U);
+  EXPECT_EQ(table_.bytes(), 3 * empty + 2'000'000);
+  Erase(9);
+  EXPECT_EQ(table_.bytes(), 2 * empty + 1'100'000);
+}
+
 TEST_F(PagedUserTableTest, EvictionIsInvisibleToReaders) {
   for (UserId user = 0; user < 20; ++user) Set(user, 100 + user);
   Checkpoint();
-  table_.Evict(0);
+  table_.Evict({.users = 0});
   EXPECT_EQ(table_.size(), 0U);
   for (UserId user = 0; user < 20; ++user) {
     EXPECT_EQ(ValueOf(user), 100 + static_cast<std::int64_t>(user));
@@ -87,7 +110,7 @@ TEST_F(PagedUserTableTest, PeekingNeitherLoadsNorChangesARecord) {
   Checkpoint();
   EXPECT_EQ(ValueOf(1), 5);
   EXPECT_THAT(ChangedUsers(), IsEmpty());
-  table_.Evict(0);
+  table_.Evict({.users = 0});
   EXPECT_EQ(ValueOf(1), 5);
   EXPECT_EQ(table_.size(), 0U);
 }
@@ -105,7 +128,7 @@ TEST_F(PagedUserTableTest, EvictsTheLeastRecentlyUsedFirst) {
   for (UserId user = 1; user <= 5; ++user) Set(user, user);
   static_cast<void>(table_.Find(1));  // now 2 is the least recently used
   Checkpoint();
-  table_.Evict(3);
+  table_.Evict({.users = 3});
   EXPECT_THAT(UsersInMemory(), ElementsAre(1, 4, 5));
 }
 
@@ -113,16 +136,16 @@ TEST_F(PagedUserTableTest, PeekingDoesNotCountAsUse) {
   for (UserId user = 1; user <= 3; ++user) Set(user, user);
   Checkpoint();
   EXPECT_EQ(ValueOf(1), 1);
-  table_.Evict(2);
+  table_.Evict({.users = 2});
   EXPECT_THAT(UsersInMemory(), ElementsAre(2, 3));
 }
 
 TEST_F(PagedUserTableTest, EvictsATenthMoreThanAskedSoThatItIsRare) {
   for (UserId user = 0; user < 100; ++user) Set(user, user);
   Checkpoint();
-  table_.Evict(100);
+  table_.Evict({.users = 100});
   EXPECT_EQ(table_.size(), 100U) << "nothing to do";
-  table_.Evict(50);
+  table_.Evict({.users = 50});
   EXPECT_EQ(table_.size(), 45U);
   EXPECT_EQ(UsersInMemory().front(), 55U);
 }
@@ -132,11 +155,11 @@ TEST_F(PagedUserTableTest, KeepsWhatTheArchiveDoesNotHold) {
   Checkpoint();
   Set(1, 11);
   Set(9, 9);
-  table_.Evict(0);
+  table_.Evict({.users = 0});
   EXPECT_THAT(UsersInMemory(), ElementsAre(1, 9));
   EXPECT_EQ(ValueOf(1), 11);
   Checkpoint();
-  table_.Evict(0);
+  table_.Evict({.users = 0});
   EXPECT_EQ(ValueOf(1), 11);
 }
 
@@ -144,7 +167,7 @@ TEST_F(PagedUserTableTest, WithoutAnArchiveNothingIsEvicted) {
   PagedUserTable<Counter> table([] { return Counter(); });
   table.FindOrMake(1).value = 5;
   table.MarkSaved();
-  table.Evict(0);
+  table.Evict({.users = 0});
   EXPECT_EQ(table.size(), 1U);
 }
 
@@ -160,7 +183,7 @@ TEST_F(PagedUserTableTest, SavesEachChangedRecordOnceInTheOrderOfIds) {
 TEST_F(PagedUserTableTest, AnErasedUserDoesNotComeBackFromTheArchive) {
   Set(1, 5);
   Checkpoint();
-  table_.Evict(0);
+  table_.Evict({.users = 0});
   EXPECT_TRUE(Erase(1)) << "in the archive only";
   EXPECT_FALSE(Erase(1));
   EXPECT_EQ(ValueOf(1), -1);
@@ -177,7 +200,7 @@ TEST_F(PagedUserTableTest, AnErasedUserWhoReturnsStartsAnew) {
   EXPECT_TRUE(Erase(1));
   EXPECT_EQ(table_.FindOrMake(1).value, 7U);
   Checkpoint();
-  table_.Evict(0);
+  table_.Evict({.users = 0});
   EXPECT_EQ(ValueOf(1), 7) << "the archive is asked again after a checkpoint";
 }
 

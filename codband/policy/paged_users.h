@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,6 +26,12 @@ class UserArchive {
   // The record of a user, as PagedUsers::SaveUser received it; false if there is none. Any number
   // of threads may read. Throws UnreadableRecord if it is damaged or the disk fails.
   virtual bool Read(UserId user, std::string& bytes) const = 0;
+};
+
+// How many users may be in memory.
+struct UserRoom {
+  std::size_t users = std::numeric_limits<std::size_t>::max();
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();  // that their records take
 };
 
 // The capability of a policy to keep only recently active users in memory (Policy::paged_users).
@@ -54,11 +61,12 @@ class PagedUsers {
   // The archive now holds what SaveChangedUsers gave, and forgotten users no longer.
   virtual void MarkUsersSaved() = 0;
 
-  // Evicts the least recently used records until at most `most` are left in memory. Records that
+  // Evicts the least recently used records until the others have room in memory. Records that
   // changed since MarkUsersSaved() stay.
-  virtual void EvictUsers(std::size_t most) = 0;
+  virtual void EvictUsers(const UserRoom& room) = 0;
 
   virtual std::size_t users_in_memory() const = 0;
+  virtual std::size_t bytes_in_memory() const = 0;  // that their records take
 
   // Whether the shared state equals the sum over the records of all users. `all` calls its argument
   // for each record until that returns false. kCorruption says what does not match.
@@ -78,8 +86,9 @@ class UnpagedUsers final : public PagedUsers {
   void LoadShared(ByteReader& in) override { policy_.LoadState(in); }
   void SaveChangedUsers(const SaveUser&) const override {}
   void MarkUsersSaved() override {}
-  void EvictUsers(std::size_t) override {}
+  void EvictUsers(const UserRoom&) override {}
   std::size_t users_in_memory() const override { return 0; }
+  std::size_t bytes_in_memory() const override { return 0; }
   Status CheckUsers(const std::function<Status(const VisitRecord&)>&) const override { return {}; }
 
  private:

@@ -17,6 +17,7 @@ namespace codband {
 
 class LearnMemo;
 class PagedUsers;
+class SharedPool;
 
 using UserId = std::uint64_t;
 using ModelId = std::uint64_t;
@@ -207,6 +208,9 @@ class Policy {
   // The capability to keep only recently active users in memory (paged_users.h); nullptr: the
   // policy keeps all of its state in memory.
   virtual PagedUsers* paged_users() { return nullptr; }
+
+  // The capability to learn together with other instances (shared_pool.h); nullptr: it cannot.
+  virtual SharedPool* shared_pool() { return nullptr; }
 
  protected:
   // Precondition: 0 < dim ≤ kMaxFeatures.

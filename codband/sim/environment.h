@@ -20,6 +20,17 @@ struct Visit {
   std::vector<double> rewards;  // reward of each arm, if it is chosen
 };
 
+// How a population is spread over instances of a policy that learn together (policy/shared_pool.h).
+// Times are in visits of all users: at a thousand a second, the defaults are 100 ms and 5 s.
+struct PartitionOptions {
+  std::size_t partitions = 1;       // users are spread over them by a hash; 1: one policy for all
+  std::size_t publish_min = 100;    // a register is published at the earliest after so many visits,
+  std::size_t publish_max = 5'000;  // and at the latest after so many, if there is something new
+  std::size_t pool_delay = 100;     // until the others have it
+
+  bool operator==(const PartitionOptions&) const = default;
+};
+
 // A simulated population of N users. Time passes in rounds of N visits, one slot for each user; the
 // environment decides whether every user visits once in a round or visitors are drawn at random.
 // Everything is a function of the seed: two environments made with the same seed give the same
@@ -33,6 +44,9 @@ class Environment : public GroundTruth {
 
   // The standard deviation σ of a typical reward, for policies that take it as a parameter.
   virtual double noise() const = 0;
+
+  // How policies are to play it.
+  virtual PartitionOptions partitions() const { return {}; }
 
   // Starts round 0, 1, 2, …, in order: users whose period is over change.
   virtual void StartRound(std::size_t round) = 0;

@@ -7,6 +7,7 @@
 
 #include "codband/base/clock.h"
 #include "codband/policy/registry.h"
+#include "codband/sim/partitioned_policy.h"
 
 namespace codband::sim {
 
@@ -140,10 +141,12 @@ Result<Players> Prepare(const MakeEnvironment& make_environment, const RunSpec& 
   if (environment.value()->round_count() == 0) {
     return Status::InvalidArgument("rounds = 0, expected at least 1");
   }
-  auto policy = spec.make_policy(spec.policy, {.dim = environment.value()->dim(),
-                                               .noise = environment.value()->noise(),
-                                               .truth = environment.value().get(),
-                                               .friends = spec.friends});
+  const PolicyContext context{.dim = environment.value()->dim(),
+                              .noise = environment.value()->noise(),
+                              .truth = environment.value().get(),
+                              .friends = spec.friends};
+  const auto make = [&] { return spec.make_policy(spec.policy, context); };
+  auto policy = MakePartitioned(environment.value()->partitions(), make);
   if (!policy.ok()) return policy.status();
   return Players{std::move(environment).value(), std::move(policy).value()};
 }

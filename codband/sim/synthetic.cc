@@ -11,6 +11,7 @@
 #include "codband/base/random.h"
 #include "codband/linalg/kernels.h"
 #include "codband/linalg/packed.h"
+#include "codband/policy/shared_pool.h"
 
 namespace codband::sim {
 namespace {
@@ -135,6 +136,12 @@ class Synthetic final : public Environment {
   std::size_t user_count() const override { return options_.users; }
   std::size_t round_count() const override { return options_.rounds; }
   double noise() const override { return rewards_.deviation(); }
+  PartitionOptions partitions() const override {
+    return {.partitions = options_.partitions,
+            .publish_min = options_.publish_min,
+            .publish_max = options_.publish_max,
+            .pool_delay = options_.pool_delay};
+  }
 
   std::size_t model_count() const override { return parameters_.size(); }
   std::span<const double> parameter(std::size_t model) const override { return parameters_[model]; }
@@ -445,6 +452,11 @@ Status SyntheticOptions::Validate() const {
   }
   CODBAND_RETURN_IF_ERROR(in_range("item-life", item_life, 0, 1'000'000'000));
   CODBAND_RETURN_IF_ERROR(in_range("contexts", contexts, 0, 100));
+  CODBAND_RETURN_IF_ERROR(in_range("partitions", partitions, 1, SharedPool::kMostPartitions));
+  if (publish_min < 1 || publish_min > publish_max) {
+    return Status::InvalidArgument(fmt::format(
+        "publish = {}:{}, expected MIN:MAX with 1 ≤ MIN ≤ MAX", publish_min, publish_max));
+  }
   if (dim % (1 + contexts) != 0) {
     return Status::InvalidArgument(fmt::format(
         "dim = {}, expected a multiple of {}, one more than contexts", dim, 1 + contexts));

@@ -84,6 +84,13 @@ struct SyntheticOptions {
   // places of the others, where a are features as above, of length dim / (1 + contexts).
   std::size_t contexts = 0;
 
+  // Users are spread over so many instances of a policy, which learn together; see
+  // PartitionOptions for this and the next three.
+  std::size_t partitions = 1;
+  std::size_t publish_min = 100;
+  std::size_t publish_max = 5'000;
+  std::size_t pool_delay = 100;
+
   // The values that the paper uses for this setting.
   static SyntheticOptions Paper(Setting setting);
 

@@ -78,8 +78,13 @@ class Store {
   // batch that failed does not appear later.
   virtual Status Write(const StoreBatch& batch, bool sync) = 0;
 
-  // The same for many megabytes, without blocking other writers meanwhile. Durable on return, with
-  // all that was written before. Only for tables that Write never touches, and without
+  // The same for what every copy of a replicated store does for itself: deleting what its own
+  // checkpoint contains, or the mark of what it has done. Replicated, it would delete what another
+  // copy still needs.
+  virtual Status Tidy(const StoreBatch& batch, bool sync) { return Write(batch, sync); }
+
+  // Like Write, for many megabytes, without blocking other writers meanwhile. Durable on return,
+  // with all that was written before. Only for tables that Write never touches, and without
   // kDeleteRange. The store sorts the batch.
   virtual Status WriteBulk(StoreBatch batch) = 0;
 

@@ -6,16 +6,22 @@ namespace codband {
 
 ItemScores BaselineItems::ScoresOf(ArmsView arms) const {
   if (!on_ || arms.items.empty()) return {};
+  thread_local std::vector<ItemEffects::Effect> effects;
   thread_local std::vector<double> means;
   thread_local std::vector<double> scores;
+  effects.resize(arms.count());
   means.resize(arms.count());
   scores.resize(arms.count());
-  const auto visits = static_cast<double>(effects_.showings());
+  std::size_t known = 0;
   for (std::size_t i = 0; i < arms.count(); ++i) {
-    const ItemEffects::Effect effect =
-        arms.items[i] == kNoItem ? ItemEffects::Effect{} : effects_.Of(arms.items[i], {});
-    means[i] = effect.mean;
-    scores[i] = effect.mean + effects_.WorthOfTrying(effect, visits, arms.count());
+    effects[i] = arms.items[i] == kNoItem ? ItemEffects::Effect{} : effects_.Of(arms.items[i], {});
+    known += effects[i].known ? 1 : 0;
+  }
+  const auto visits = static_cast<double>(effects_.showings());
+  const double offered = effects_.ShareOffered(known);
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    means[i] = effects[i].mean;
+    scores[i] = means[i] + effects_.WorthOfTrying(effects[i], visits, offered);
   }
   return {.means = means, .scores = scores};
 }

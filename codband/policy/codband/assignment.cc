@@ -12,6 +12,21 @@
 #include "codband/policy/streams.h"
 
 namespace codband {
+namespace {
+
+// Of features or rewards that differ by more than doubles can carry, a density may be no number.
+// Then the other models decide; if there is none, the prior.
+void LeaveOutWhatIsNoNumber(std::span<const double> prior, std::span<double> log_weights) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  bool any = false;
+  for (double& weight : log_weights) {
+    if (!(weight < kInfinity)) weight = -kInfinity;
+    any |= weight > -kInfinity;
+  }
+  for (std::size_t k = 0; k < log_weights.size() && !any; ++k) log_weights[k] = std::log(prior[k]);
+}
+
+}  // namespace
 
 Assignment::Assignment(const CoDBandOptions& options, ModelPool& pool, PeriodLedger& ledger,
                        PagedUserTable<UserRecord>& users)
@@ -87,36 +102,41 @@ double Assignment::LikelihoodExponent() const {
   return RewardNoise::TrustInGaussian(clicks / observations);
 }
 
-// Of features or rewards that differ by more than doubles can carry, a density may be no number.
-// Then the other models decide; if there is none, the prior.
-void Assignment::LeaveOutWhatIsNoNumber() {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  bool any = false;
-  for (double& chance : chances_) {
-    if (!(chance < kInfinity)) chance = -kInfinity;
-    any |= chance > -kInfinity;
+// Line 1 of Algorithm 2: prior and likelihood both score the user's own model as if D had been
+// taken out.
+void Assignment::LogPosterior(UserId id, const UserRecord& user, Likelihood& likelihood,
+                              std::vector<double>& prior, std::span<double> out) const {
+  std::ranges::fill(out, 0.0);
+  likelihood.AddLogDensities(pool_, user.current, pool_.IndexOf(user.current.model).value(), out);
+  PriorChances(id, &user, prior);
+  const double exponent = LikelihoodExponent();
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    out[k] = exponent * out[k] + std::log(prior[k]);
   }
-  for (std::size_t k = 0; k < chances_.size() && !any; ++k)
-    chances_[k] = std::log(prior_chances_[k]);
+  LeaveOutWhatIsNoNumber(prior, out);
+}
+
+void Assignment::Posterior(UserId id, const UserRecord& user, Likelihood& likelihood,
+                           std::vector<double>& prior, std::span<double> out) const {
+  LogPosterior(id, user, likelihood, prior, out);
+  const double largest = std::ranges::max(out);
+  double sum = 0;
+  for (double& chance : out) {
+    chance = std::exp(chance - largest);
+    sum += chance;
+  }
+  for (double& chance : out) chance /= sum;
 }
 
 std::span<double> Assignment::Resample(UserId id, UserRecord& user, RandomStream& random,
                                        LearnMemo* memo) {
   Period& period = user.current;
   const std::size_t own = pool_.IndexOf(period.model).value();
-  // Line 1: prior and likelihood both score the user's own model as if D had been taken out; the
-  // pool itself changes on a move only.
+  // Line 1; the pool itself changes on a move only.
   chances_.resize(pool_.size() + 1);
   LearnMemo::Fill(memo, chances_, [&] {
-    std::ranges::fill(chances_, 0.0);
     pool_.RefreshVarianceShares();
-    likelihood_->AddLogDensities(pool_, period, own, chances_);
-    PriorChances(id, &user, prior_chances_);
-    const double exponent = LikelihoodExponent();
-    for (std::size_t k = 0; k < chances_.size(); ++k) {
-      chances_[k] = exponent * chances_[k] + std::log(prior_chances_[k]);
-    }
-    LeaveOutWhatIsNoNumber();
+    LogPosterior(id, user, *likelihood_, prior_chances_, chances_);
   });
   // Line 5.
   const std::size_t drawn = random.CategoricalFromLog(chances_);
@@ -149,8 +169,10 @@ void Assignment::LearnPrior(UserId id, const UserRecord& user) {
 
 void Assignment::ResampleConcentration(EventKey key) {
   RandomStream random = StreamFor(key, DrawPurpose::kConcentration);
-  concentration_ = codband::ResampleConcentration(concentration_, pool_.size(),
-                                                  pool_.total_periods(), a_, b_, random);
+  // A part of the customers of a restaurant sits as if it were all of them: of a partition its own
+  // periods, among which no taste goes by two names.
+  concentration_ = codband::ResampleConcentration(concentration_, pool_.own_size(),
+                                                  pool_.own_periods(), a_, b_, random);
 }
 
 void Assignment::Forget(UserId id) {

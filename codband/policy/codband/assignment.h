@@ -37,7 +37,6 @@ class Assignment {
   const ModelPrior& model_prior() const { return model_prior_; }
   double concentration() const { return concentration_; }  // α0
   YoungUsers& young_users() { return young_users_; }
-  // The record of a user to change, or nullptr.
   // The record of a user other than the one who is learned from, to resample; nullptr if there is
   // none, or if it cannot be read: one unreadable record must not affect other users. The second
   // copy repeats the decision of the first.
@@ -49,6 +48,12 @@ class Assignment {
   // p(z = k), the prior chance of each model and, last, of a new one (Eq. 3). The user's own period
   // does not count; `user` is nullptr for one without a record.
   void PriorChances(UserId id, const UserRecord* user, std::vector<double>& out) const;
+
+  // p(z = k | D) for each model and, last, for a new one: what Resample draws from. The likelihood
+  // and `prior` are the caller's memory, so that calls may run concurrently. Preconditions: the
+  // user's model is in the pool, D is not empty, out.size() == pool size + 1.
+  void Posterior(UserId id, const UserRecord& user, Likelihood& likelihood,
+                 std::vector<double>& prior, std::span<double> out) const;
 
   // Line 9 of Algorithm 1: draws the model of a user without observations. kNoModel: a new one.
   ModelId DrawFirst(UserId id, EventKey key);
@@ -71,6 +76,9 @@ class Assignment {
   // The user has left the pool. If it is empty, everything starts over.
   void Forget(UserId id);
 
+  // Credits of the model prior in other partitions (shared_pool.h).
+  void ImportCredits(const ModelPrior::Credits& others) { model_prior_.SetOthers(others); }
+
   // α0 stands by itself in the saved state.
   void SaveConcentration(ByteWriter& out) const { out.Double(concentration_); }
   void LoadConcentration(ByteReader& in);
@@ -83,8 +91,10 @@ class Assignment {
   using FriendModels = std::array<ModelId, kMostFriends>;
 
   Visitor MakeVisitor(UserId id, const UserRecord* user, FriendModels& buffer) const;
-  void LeaveOutWhatIsNoNumber();
   double LikelihoodExponent() const;
+  // The same as Posterior up to a constant, as logarithms.
+  void LogPosterior(UserId id, const UserRecord& user, Likelihood& likelihood,
+                    std::vector<double>& prior, std::span<double> out) const;
 
   ModelPool& pool_;
   PeriodLedger& ledger_;

@@ -27,6 +27,14 @@ std::string FilterState::Fault(const Period& period) const {
                      period.data.m());
 }
 
+// A change between two models that are one by now was none.
+void FilterState::Translate(const ModelAliases& aliases, const Period& period) {
+  belief.Translate(aliases);
+  if (trial.left == 0) return;
+  trial.old_model = aliases.Resolve(trial.old_model);
+  if (trial.old_model == period.model) trial.left = 0;
+}
+
 void FilterState::Save(ByteWriter& out) const {
   window.Save(out);
   belief.Save(out);
@@ -47,11 +55,27 @@ constexpr std::size_t kYoung = 16;
 // eighth: a score costs O(d³), and there are as many as columns.
 constexpr std::size_t kEveryReward = 32;
 constexpr std::uint64_t kYoungGrowth = 8;
+// Of more columns a score costs more than it gains with a visit that may bring no reward.
+constexpr std::size_t kMostColumns = 128;
+
+// While models have learned less than this many young periods on average, so many times as many
+// others are resampled: that is when it is found who shares with whom.
+constexpr std::size_t kFormingPeriods = 2;
+constexpr std::size_t kFormingTimes = 4;
 
 // With this chance of one model, by the whole of the period, a user's place in the pool is known.
 constexpr double kKnown = 0.99;
 // With less than this chance of the model that they were on, a user may have changed.
 constexpr double kDoubtful = 0.9;
+
+// With more than this chance of another model, a user has changed. Clicks come to this slowly, so
+// that half of the changes found at 0.5 would be none.
+constexpr double kSure = 0.5;
+constexpr double kSureOfClicks = 0.65;
+
+// Clicks say little: while the model that a user was on has less than this chance, the window is
+// long, so that a change can be dated as far back as it took to find it.
+constexpr double kSuspicious = 0.99;
 
 // A model whose predictions have less than this share of the noise's variance is well known.
 constexpr double kWellKnown = 0.2;
@@ -60,6 +84,12 @@ constexpr double kWellKnown = 0.2;
 constexpr double kUnexplained = 6;
 // After an outlier so many observations are taken as they come.
 constexpr std::uint8_t kOutlierPause = 16;
+
+// A new model would contain D only, which the user's own model contains too: their chances are one.
+void TakeNewAsOwn(std::span<double> chances, std::size_t own) {
+  chances[own] += chances.back();
+  chances.back() = 0;
+}
 
 class BayesDetector final : public ChangeDetector {
  public:
@@ -96,15 +126,13 @@ class BayesDetector final : public ChangeDetector {
     reduced_ = pool_.prior();
   }
 
+  void LookAround(EventKey key) override;
   bool IsOutlier(const LearnStep& step) override;
   void Observe(const LearnStep& step) override;
   bool Reassign(const LearnStep& step) override;
 
-  void ModelChances(UserId id, const UserRecord& user, std::vector<double>& prior,
-                    std::span<double> chances) const override {
-    assignment_.PriorChances(id, &user, prior);
-    FilterState::Of(user).belief.Expand(pool_, prior, chances);
-  }
+  void ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
+                    std::span<double> chances) const override;
 
   double ChanceOfOwnModel(const UserRecord& user) const override {
     const Belief& belief = FilterState::Of(user).belief;
@@ -133,8 +161,17 @@ class BayesDetector final : public ChangeDetector {
   bool IsPlaced(const UserRecord& user) const {
     return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
   }
+  bool PoolIsForming() const {
+    std::uint64_t seen = 0;
+    for (std::size_t k = 0; k < pool_.size(); ++k) seen += pool_.model(k).posterior.stats().m();
+    return seen < kFormingPeriods * young() * pool_.size();
+  }
   // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
   // it may turn out to be two.
+  // For how many observations at most.
+  std::size_t LongestDoubt() const {
+    return hyper_.noise().clicks() ? ChangeWindow::kLong * window_ : window_;
+  }
   bool IsInDoubt(const UserRecord& user) const { return ChanceOfOwnModel(user) < kDoubtful; }
   // Whether that may be for a change: of a young period on a model that is well known alone, since
   // a model that is not says as little of the user as of itself.
@@ -144,9 +181,15 @@ class BayesDetector final : public ChangeDetector {
     return step.user.current.data.m() > young() ||
            model.Variance(step.x) <= kWellKnown * model.noise_variance();
   }
+  // Whether the user's period is young and may be scored as a whole.
+  bool IsUnsettled(const UserRecord& user) const {
+    return user.has_period() && user.current.data.m() > 0 && user.current.data.m() < young() &&
+           !(IsPlaced(user) && IsInDoubt(user));
+  }
   bool IsExplained(const LearnStep& step) const;
   bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
   void ContinueTrial(const LearnStep& step);
+  void WeighFashion();
   void Review(const LearnStep& step);
   void ResampleOthers(const LearnStep& step);
   void Gibbs(UserId id, UserRecord& user, RandomStream& random, LearnMemo* memo);
@@ -205,6 +248,25 @@ bool BayesDetector::Explains(const linalg::GaussianPosterior& model, const Learn
   return allowed <= sure || allowed <= sure + model.Variance(step.x);
 }
 
+// Before it is known who shares with whom, the belief of the user's last review is of models that
+// were others: they have learned from everybody who came since.
+void BayesDetector::ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
+                                 std::span<double> chances) const {
+  const std::uint64_t length = user.current.data.m();
+  const std::size_t dim = pool_.prior().dim();
+  if (IsPlaced(user) || length == 0 || length > kEveryReward || dim > kMostColumns) {
+    assignment_.PriorChances(id, &user, scratch.prior);
+    FilterState::Of(user).belief.Expand(pool_, scratch.prior, chances);
+    return;
+  }
+  if (scratch.dim != dim) {
+    scratch.likelihood = MakeJointLikelihood(dim, context().options);
+    scratch.dim = dim;
+  }
+  assignment_.Posterior(id, user, *scratch.likelihood, scratch.prior, chances);
+  TakeNewAsOwn(chances, pool_.IndexOf(user.current.model).value());
+}
+
 void BayesDetector::Observe(const LearnStep& step) {
   ContinueTrial(step);
   FilterState& state = FilterState::Of(step.user);
@@ -216,11 +278,22 @@ void BayesDetector::Observe(const LearnStep& step) {
     log_predictive =
         filter_.Update(pool_, hyper_.noise(), hyper_.change_rate().hazard(), prior_chances_,
                        state.window, step.x, step.reward, state.belief, step.memo, step.item);
+    WeighFashion();
   } else {
     log_predictive =
         LogPredictive(ModelOf(step.user), hyper_.noise(), step.x, step.reward, step.item);
   }
+  state.window.SetLong(hyper_.noise().clicks() && filtered_ &&
+                       ChanceOfOwnModel(step.user) < kSuspicious);
   state.window.Push(step.x, step.reward, log_predictive, step.item.taken);
+}
+
+// Other rewards than clicks tell of a user's change before many others can.
+void BayesDetector::WeighFashion() {
+  if (!hyper_.noise().clicks()) return hyper_.change_rate().EndFashion();
+  std::uint64_t users = 0;
+  for (std::size_t k = 0; k < pool_.size(); ++k) users += pool_.model(k).users;
+  hyper_.change_rate().Weigh(filter_.change_ratio(), users);
 }
 
 bool BayesDetector::Reassign(const LearnStep& step) {
@@ -229,7 +302,7 @@ bool BayesDetector::Reassign(const LearnStep& step) {
     const Verdict verdict = FollowBelief(step.user);
     if (verdict != Verdict::kStays) return verdict == Verdict::kChanged;
     // Doubt that lasts comes from models that are alike, which a review tells apart.
-    if (length < step.user.next_review + window_ && MayHaveChanged(step)) return false;
+    if (length < step.user.next_review + LongestDoubt() && MayHaveChanged(step)) return false;
   }
   if (ReviewDue(step.user, length)) Review(step);
   return false;
@@ -277,13 +350,20 @@ void BayesDetector::Review(const LearnStep& step) {
 
 void BayesDetector::ResampleOthers(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kOthers);
-  for (std::size_t i = 0; i < resample_; ++i) {
+  const std::size_t count = PoolIsForming() ? kFormingTimes * resample_ : resample_;
+  for (std::size_t i = 0; i < count; ++i) {
     const UserId id = assignment_.young_users().Draw(random);
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
-    if (user == nullptr || id == step.id || !user->has_period()) continue;
-    if (user->current.data.m() >= young()) continue;
-    if (IsPlaced(*user) && IsInDoubt(*user)) continue;
+    if (user == nullptr || id == step.id || !IsUnsettled(*user)) continue;
     Gibbs(id, *user, random, step.memo);
+  }
+}
+
+void BayesDetector::LookAround(EventKey key) {
+  RandomStream random = StreamFor(key, DrawPurpose::kOthers);
+  for (const UserId id : assignment_.young_users().All()) {
+    UserRecord* user = assignment_.FindNeighbour(id, nullptr);
+    if (user != nullptr && IsUnsettled(*user)) Gibbs(id, *user, random, nullptr);
   }
 }
 
@@ -292,10 +372,7 @@ void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, Lea
   const ModelId before = user.current.model;
   const std::span<double> chances = assignment_.Resample(id, user, random, memo);
   const std::size_t own = pool_.IndexOf(user.current.model).value();
-  // A new model would contain D only, which the user's own model contains too: their chances are
-  // one.
-  chances[own] += chances.back();
-  chances.back() = 0;
+  TakeNewAsOwn(chances, own);
   const bool known = chances[own] >= kKnown;
   if (user.current.model != before) {
     state.window.KeepNewest(0);  // its densities are those of another model
@@ -327,9 +404,10 @@ void BayesDetector::KeepSuspicion(const UserRecord& user, std::span<double> chan
 // observations since. The user may as well have been misplaced before: then all of them move.
 BayesDetector::Verdict BayesDetector::FollowBelief(UserRecord& user) {
   const Belief& belief = FilterState::Of(user).belief;
-  const bool fresh = belief.fresh() > 0.5;
+  const double sure = hyper_.noise().clicks() ? kSureOfClicks : kSure;
+  const bool fresh = belief.fresh() > sure;
   if (!fresh &&
-      (belief.size() == 0 || belief.chance(0) <= 0.5 || belief.model(0) == user.current.model)) {
+      (belief.size() == 0 || belief.chance(0) <= sure || belief.model(0) == user.current.model)) {
     return Verdict::kStays;
   }
   const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(belief.model(0)).value());
@@ -365,8 +443,9 @@ void BayesDetector::Settle(UserRecord& user) {
 std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* target) {
   const ChangeWindow& window = FilterState::Of(user).window;
   reduced_ = ModelOf(user).posterior;
-  const std::size_t limit =
+  std::size_t limit =
       std::min<std::uint64_t>(window.size(), user.current.data.m() - (target == nullptr));
+  if (target == nullptr) limit = std::min(limit, filter_.fresh_log_densities().size());
   FeatureVector x(pool_.prior().dim());
   double score = 0;
   double best = -std::numeric_limits<double>::infinity();
@@ -416,14 +495,12 @@ bool BayesDetector::WholePeriodFits(const UserRecord& user, const PoolModel* tar
   const linalg::JointLikelihood::Model moves = {
       .posterior = target == nullptr ? &pool_.prior() : &target->posterior, .contains_data = false};
   std::array<double, 2> densities;
-  joint_.LogDensities(before_, std::array{moves, stays}, densities);
-  if (target == nullptr) {
-    // Given those after the change, from which alone the new model would be known.
-    double after_alone = 0;
-    joint_.LogDensities(moved_, {&moves, 1}, {&after_alone, 1});
-    joint_.LogDensities(user.current.data, {&moves, 1}, {densities.data(), 1});
-    densities[0] -= after_alone;
-  }
+  joint_.LogDensities(before_, {&stays, 1}, {&densities[1], 1});
+  // Given those after the change, which the new model learns from first.
+  double after_alone = 0;
+  joint_.LogDensities(moved_, {&moves, 1}, {&after_alone, 1});
+  joint_.LogDensities(user.current.data, {&moves, 1}, {densities.data(), 1});
+  densities[0] -= after_alone;
   const double others = own.periods > 1 ? static_cast<double>(own.periods - 1) : concentration;
   const double there = target == nullptr ? concentration : static_cast<double>(target->periods);
   const double share = there / (static_cast<double>(pool_.total_periods()) + concentration);

@@ -21,6 +21,10 @@ struct FilterState final : DetectorState {
   }
 
   Verdicts verdicts() const override { return trial.verdicts; }
+  void Translate(const ModelAliases& aliases, const Period& period) override;
+  std::size_t MemoryBytes() const override {
+    return sizeof(*this) + kHeapBlock + window.HeapBytes();
+  }
   std::string Fault(const Period& period) const override;
   void Save(ByteWriter& out) const override;
   void Load(ByteReader& in, const RecordLayout& layout) override;

@@ -79,6 +79,34 @@ void Belief::Expand(const ModelPool& pool, std::span<const double> prior_weights
   }
 }
 
+void Belief::Translate(const ModelAliases& aliases) {
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const ModelId model = aliases.Resolve(models_[i]);
+    const auto end = models_.begin() + kept;
+    const auto same = std::find(models_.begin(), end, model);
+    float chance = chances_[i];
+    if (same != end) {
+      std::size_t place = static_cast<std::size_t>(same - models_.begin());
+      chance += chances_[place];
+      for (--kept; place < kept; ++place) {
+        models_[place] = models_[place + 1];
+        chances_[place] = chances_[place + 1];
+      }
+    }
+    std::size_t place = kept++;
+    for (; place > 0 && chances_[place - 1] < chance; --place) {
+      models_[place] = models_[place - 1];
+      chances_[place] = chances_[place - 1];
+    }
+    models_[place] = model;
+    chances_[place] = chance;
+  }
+  std::fill(models_.begin() + kept, models_.begin() + count_, ModelId{});
+  std::fill(chances_.begin() + kept, chances_.begin() + count_, 0.0F);
+  count_ = kept;
+}
+
 void Belief::Save(ByteWriter& out) const {
   out.U32(count_);
   for (std::size_t i = 0; i < count_; ++i) out.U64(models_[i]);

@@ -8,6 +8,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/policy/codband/model_pool.h"
+#include "codband/policy/model_aliases.h"
 
 namespace codband {
 
@@ -42,6 +43,9 @@ class Belief {
   // has been dropped leaves its chance to the others.
   void Expand(const ModelPool& pool, std::span<const double> prior_weights,
               std::span<double> chances) const;
+
+  // Models go by other names; those that are one have the chances of both.
+  void Translate(const ModelAliases& aliases);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

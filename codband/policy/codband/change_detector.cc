@@ -18,7 +18,7 @@ bool ChangeDetector::Reassign(const LearnStep& step) {
   return false;
 }
 
-void ChangeDetector::ModelChances(UserId, const UserRecord& user, std::vector<double>&,
+void ChangeDetector::ModelChances(UserId, const UserRecord& user, ChancesScratch&,
                                   std::span<double> chances) const {
   std::ranges::fill(chances, 0.0);
   chances[context_.pool.IndexOf(user.current.model).value()] = 1;
@@ -33,6 +33,7 @@ void LoadEmptyFilterState(ByteReader& in, const RecordLayout& layout) {
 namespace {
 
 struct NoState final : DetectorState {
+  std::size_t MemoryBytes() const override { return sizeof(*this) + kHeapBlock; }
   void Save(ByteWriter& out) const override { SaveEmptyFilterState(out); }
   void Load(ByteReader& in, const RecordLayout& layout) override {
     LoadEmptyFilterState(in, layout);

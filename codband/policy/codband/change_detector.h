@@ -7,6 +7,7 @@
 #include "codband/base/random.h"
 #include "codband/policy/codband/change_filter.h"
 #include "codband/policy/codband/detector_state.h"
+#include "codband/policy/codband/likelihood.h"
 #include "codband/policy/codband/user_record.h"
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/policy.h"
@@ -15,7 +16,6 @@ namespace codband {
 
 class Assignment;
 class HyperParameters;
-class Likelihood;
 class ModelPool;
 class PeriodLedger;
 struct CoDBandOptions;
@@ -30,6 +30,13 @@ struct LearnStep {
   bool beyond_limits;  // it had to be limited (observation_limits.h)
   EventKey key;
   LearnMemo* memo;
+};
+
+// The memory that ModelChances works in. One serves policies of all dimensions in turn.
+struct ChancesScratch {
+  std::vector<double> prior;
+  std::unique_ptr<Likelihood> likelihood;
+  std::size_t dim = 0;  // of the likelihood
 };
 
 // Services that a detector requires of the rest of CoDBand; the paper's needs none.
@@ -85,14 +92,18 @@ class ChangeDetector {
   virtual bool Alarm(const UserRecord&) const { return false; }
 
   // The posterior over z of a user whose period is on a model of the pool: the chance of each model
-  // and, last, of a new one, here all on the model of the last Gibbs step. `prior` is scratch.
+  // and, last, of a new one, here all on the model of the last Gibbs step.
   // Precondition: chances.size() == pool.size() + 1.
-  virtual void ModelChances(UserId id, const UserRecord& user, std::vector<double>& prior,
+  virtual void ModelChances(UserId id, const UserRecord& user, ChancesScratch& scratch,
                             std::span<double> chances) const;
   // The same for the user's own model alone; 0 for a user without a period.
   virtual double ChanceOfOwnModel(const UserRecord& user) const {
     return user.has_period() ? 1 : 0;
   }
+
+  // Other partitions have brought models (shared_pool.h): users whose place in the pool is not
+  // known yet may find it among them.
+  virtual void LookAround(EventKey) {}
 
   // The pool has grown (Policy::Grow), and with it what arms have: `dim` features, without the
   // intercept. Users' states grow by themselves.

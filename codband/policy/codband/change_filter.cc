@@ -151,8 +151,14 @@ double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, dou
   log_weights_.resize(models + 1);
   fresh_.resize(std::min(capacity_, window.size() + 1));
   belief.Expand(pool, prior_weights, chances_);
+  stayed_.resize(models);
+  double moves = prior_weights[models];  // the chance to be elsewhere after a change
   for (std::size_t k = 0; k < models; ++k) {
-    chances_[k] = (1 - hazard) * chances_[k] + hazard * prior_weights[k] * (1 - chances_[k]);
+    const double stays = (1 - hazard) * chances_[k];
+    const double comes = prior_weights[k] * (1 - chances_[k]);
+    moves += comes;
+    chances_[k] = stays + hazard * comes;
+    stayed_[k] = chances_[k] > 0 ? stays / chances_[k] : 0;
   }
   LearnMemo::Fill(memo, std::span(log_weights_).first(models),
                   [&] { ScoreModels(pool, noise, belief, x, r, item); });
@@ -177,6 +183,9 @@ double ChangeFilter::Update(const ModelPool& pool, const RewardNoise& noise, dou
     sum += chances_[k];
   }
   for (double& chance : chances_) chance /= sum;
+  double changed = std::exp(log_start + fresh_[0] - largest) / sum;
+  for (std::size_t k = 0; k < models; ++k) changed += chances_[k] * (1 - stayed_[k]);
+  change_ratio_ = changed / (1 - changed) * (1 - hazard) / (hazard * moves);
   belief.Assign(pool, chances_);
   return largest + std::log(sum);
 }

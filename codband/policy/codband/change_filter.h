@@ -65,6 +65,8 @@ class ChangeFilter {
                 std::span<const double> x, double r, Belief& belief, LearnMemo* memo = nullptr,
                 const ItemOffset& item = {});
 
+  // After Update: how much likelier the reward is if the user changed just before it than if not.
+  double change_ratio() const { return change_ratio_; }
   // After Update: ln p(the last j + 1 observations | a fresh parameter), the newest included.
   std::span<const double> fresh_log_densities() const { return fresh_; }
 
@@ -79,6 +81,8 @@ class ChangeFilter {
   std::size_t capacity_;
   std::vector<double> chances_;
   std::vector<double> log_weights_;
+  std::vector<double> stayed_;  // the share of each model's chance that is of no change just now
+  double change_ratio_ = 1;
   std::vector<std::size_t> listed_;
   // Of a fresh parameter: features, newest first, and the rows of the Cholesky factor of their Gram
   // matrix.

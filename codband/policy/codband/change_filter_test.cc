@@ -180,6 +180,29 @@ TEST_F(ChangeFilterTest, EqualsTheSumOverAllHistories) {
   }
 }
 
+TEST_F(ChangeFilterTest, RatioIsThatOfTheRewardsDensitiesWithAndWithoutAChange) {
+  for (const bool clicks : {false, true}) {
+    RewardNoise noise;
+    if (!clicks) noise.Watch(0.5);
+    for (const linalg::Observation& observation : Data(5, 4, clicks)) {
+      ChangeFilter filter(kFilterDim, 8);
+      const ChangeWindow window(kFilterDim, 8);
+      Belief belief;
+      belief.Settle(pool_.model(1).id);
+      const auto& [x, r] = observation;
+      filter.Update(pool_, noise, kHazard, weights_, window, x, r, belief);
+      double changed = weights_[3] * std::exp(LogRun({&observation, 1}, clicks));
+      for (const std::size_t k : {0U, 2U}) {
+        changed += weights_[k] * std::exp(LogPredictiveOf(k, observation, clicks));
+      }
+      changed /= 1 - weights_[1];
+      EXPECT_NEAR(filter.change_ratio(),
+                  changed / std::exp(LogPredictiveOf(1, observation, clicks)),
+                  1e-6 * filter.change_ratio());
+    }
+  }
+}
+
 TEST_F(ChangeFilterTest, FreshParameterIsScoredAsAGaussianOfAllItsRewards) {
   constexpr std::size_t kWindow = 5;
   const std::vector<linalg::Observation> data = Data(7, 12, false);

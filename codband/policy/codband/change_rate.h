@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "codband/base/bytes.h"
+#include "codband/policy/codband/fashion.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -71,56 +72,103 @@ class ChangeRate {
   ChangeRate(double start, bool learned) : start_(start), learned_(learned) {}
 
   // The chance that a user changes between two observations.
-  double hazard() const {
-    if (!learned_) return start_;
-    const double rate =
-        (1 + static_cast<double>(confirmed_)) / (1 / start_ + static_cast<double>(observations_));
-    return rate * std::exp(-caution_);
+  double hazard() const { return fashion_.Hazard(calm()); }
+
+  // An observation of one of `users`, whose reward is `ratio` times as likely if they changed just
+  // before it as if they did not.
+  void Weigh(double ratio, std::uint64_t users) {
+    if (learned_) fashion_.Weigh(calm(), ratio, users);
+  }
+  void EndFashion() { fashion_ = {}; }
+
+  // What is known of it, and what other partitions know (shared_pool.h), which is not saved here. A
+  // partition whose changes are confirmed takes away from the caution of others too: its own may be
+  // negative then.
+  struct Evidence {
+    std::uint64_t observations = 0;
+    std::uint64_t confirmed = 0;
+    double caution = 0;
+
+    void Add(const Evidence& other) {
+      observations += other.observations;
+      confirmed += other.confirmed;
+      caution += other.caution;
+    }
+    void Save(ByteWriter& out) const {
+      out.U64(observations);
+      out.U64(confirmed);
+      out.Double(caution);
+    }
+    void Load(ByteReader& in) {
+      observations = in.U64("observations");
+      confirmed = in.U64("confirmed changes");
+      caution = in.Double("caution");
+    }
+  };
+  Evidence own() const { return {own_.observations, own_.confirmed, own_.caution - relief_}; }
+  double relief() const { return relief_; }  // of others
+  const Evidence& others() const { return others_; }
+  void SetOthers(const Evidence& others) { others_ = others; }
+  void SetOthers(const Evidence& others, double relief) {
+    others_ = others;
+    relief_ = relief;
   }
 
-  void Observe() { ++observations_; }
+  void Observe() { ++own_.observations; }
   // `user`: the verdicts on their changes.
   void Confirm(Verdicts& user) {
     if (user.confirmed < kMostCounted) ++user.confirmed;
-    ++confirmed_;
+    ++own_.confirmed;
     Relax(kRelief);
   }
   void Refute(Verdicts& user) {
     if (user.refuted >= kMostCounted || user.refuted >= kMostRefuted + user.confirmed) return;
     ++user.refuted;
-    caution_ += 1;
+    own_.caution += 1;
   }
   // A user with so many observations, and with these verdicts, has left.
   void Forget(std::uint64_t observations, const Verdicts& user) {
-    observations_ -= std::min(observations_, observations);
-    confirmed_ -= std::min<std::uint64_t>(confirmed_, user.confirmed);
+    own_.observations -= std::min(own_.observations, observations);
+    own_.confirmed -= std::min<std::uint64_t>(own_.confirmed, user.confirmed);
     Relax(user.refuted - kRelief * user.confirmed);
   }
 
-  void Save(ByteWriter& out) const {
-    out.U64(observations_);
-    out.U64(confirmed_);
-    out.Double(caution_);
-  }
+  void Save(ByteWriter& out) const { own_.Save(out); }
   void Load(ByteReader& in) {
-    observations_ = in.U64("observations");
-    confirmed_ = in.U64("confirmed changes");
-    caution_ = in.Double("caution");
-    if (!(caution_ >= 0)) in.Fail("caution", "is negative");
+    own_.Load(in);
+    if (!(own_.caution >= 0)) in.Fail("caution", "is negative");
   }
 
+  // What older states lack.
+  void SaveFashion(ByteWriter& out) const { fashion_.Save(out); }
+  void LoadFashion(ByteReader& in) { fashion_.Load(in); }
+
  private:
+  // Where no more change than usual.
+  double calm() const {
+    if (!learned_) return start_;
+    const double rate =
+        (1 + static_cast<double>(own_.confirmed + others_.confirmed)) /
+        (1 / start_ + static_cast<double>(own_.observations + others_.observations));
+    return rate * std::exp(-std::max(0.0, own_.caution - relief_ + others_.caution));
+  }
+
   static constexpr std::uint8_t kMostCounted = 255;
   static constexpr int kMostRefuted = 1;
   static constexpr double kRelief = 0.1;
 
-  void Relax(double by) { caution_ = caution_ > by ? caution_ - by : 0; }
+  void Relax(double by) {
+    const double rest = by - own_.caution;
+    own_.caution = std::max(0.0, own_.caution - by);
+    if (rest > 0) relief_ = std::max(relief_, std::min(relief_ + rest, others_.caution));
+  }
 
   double start_;
   bool learned_;
-  std::uint64_t observations_ = 0;
-  std::uint64_t confirmed_ = 0;
-  double caution_ = 0;
+  Evidence own_;
+  Evidence others_;
+  double relief_ = 0;
+  Fashion fashion_;
 };
 
 }  // namespace codband

@@ -92,8 +92,22 @@ void ChangeWindow::Push(std::span<const double> x, double r, double log_predicti
 }
 
 void ChangeWindow::KeepNewest(std::size_t count) {
-  if (count >= size()) return;
-  // The oldest to the front, then cut.
+  if (count < size()) Unroll(count);
+}
+
+void ChangeWindow::SetLong(bool is_long) {
+  const std::uint32_t capacity = is_long ? kLong * usual_ : usual_;
+  if (capacity == capacity_) return;
+  if (size() > 0) Unroll(std::min<std::size_t>(size(), capacity));
+  if (!is_long) {
+    rows_.shrink_to_fit();
+    if (offsets_ != nullptr) offsets_->shrink_to_fit();
+  }
+  capacity_ = capacity;
+}
+
+// The oldest to the front, then all but the newest `count` are cut off.
+void ChangeWindow::Unroll(std::size_t count) {
   const std::size_t oldest = (newest_ + 1) % size();
   const std::size_t surplus = size() - count;
   const auto keep = [&](auto& values, std::size_t width) {
@@ -107,6 +121,12 @@ void ChangeWindow::KeepNewest(std::size_t count) {
 }
 
 // Rewards, then for each observation its features and its log predictive.
+std::size_t ChangeWindow::HeapBytes() const {
+  std::size_t bytes = columns_.HeapBytes() + codband::HeapBytes(rows_);
+  if (offsets_ != nullptr) bytes += sizeof(*offsets_) + kHeapBlock + codband::HeapBytes(*offsets_);
+  return bytes;
+}
+
 void ChangeWindow::Save(ByteWriter& out) const {
   out.U64(size());
   out.U32(newest_);
@@ -126,11 +146,13 @@ void ChangeWindow::Load(ByteReader& in, const RecordLayout& layout) {
   } else if (count > 0) {
     columns_ = linalg::ColumnSet::All(layout.dim, columns_.intercept());
   }
+  const std::size_t most = kLong * usual_;
+  capacity_ = static_cast<std::uint32_t>(count > usual_ ? most : usual_);
   const bool full = count == capacity_;
-  if (count > capacity_ || (full ? newest_ >= std::max<std::size_t>(count, 1)
-                                 : newest_ != (count == 0 ? 0 : count - 1))) {
+  if (count > most || (full ? newest_ >= std::max<std::size_t>(count, 1)
+                            : newest_ != (count == 0 ? 0 : count - 1))) {
     in.Fail("window of observations",
-            fmt::format("has {} of at most {}, the newest at {}", count, capacity_, newest_));
+            fmt::format("has {} of at most {}, the newest at {}", count, most, newest_));
     newest_ = 0;
     return;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/linalg/column_set.h"
 #include "codband/policy/codband/period.h"
 
@@ -19,7 +20,7 @@ class ChangeWindow {
  public:
   // 0 holds none and needs no memory. `intercept`: the last feature of a vector is one.
   ChangeWindow(bool intercept, std::size_t capacity)
-      : columns_(intercept), capacity_(static_cast<std::uint32_t>(capacity)) {}
+      : columns_(intercept), usual_(static_cast<std::uint32_t>(capacity)), capacity_(usual_) {}
 
   std::size_t size() const { return rows_.size() / width(); }
 
@@ -37,6 +38,11 @@ class ChangeWindow {
   void Push(std::span<const double> x, double r, double log_predictive, double offset = 0);
   // Forgets all but the newest `count`.
   void KeepNewest(std::size_t count);
+  // Holds kLong times as many from now on, or as many as at first.
+  static constexpr std::uint32_t kLong = 4;
+  void SetLong(bool is_long);
+
+  std::size_t HeapBytes() const;
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in, const RecordLayout& layout);
@@ -50,10 +56,12 @@ class ChangeWindow {
   double RewardAt(std::size_t place) const;
   void SetReward(std::size_t place, double r);
   void TakeColumns(std::span<const double> x);
+  void Unroll(std::size_t count);
   std::size_t Place(std::size_t age) const { return (newest_ + size() - age % size()) % size(); }
 
   linalg::ColumnSet columns_;  // that have occurred
-  std::uint32_t capacity_;
+  std::uint32_t usual_;        // capacity
+  std::uint32_t capacity_;     // now; not saved: a window of more than usual_ is long
   std::uint32_t newest_ = 0;
   std::vector<float> rows_;  // one block of memory for all: every user has a window
   std::unique_ptr<std::vector<double>> offsets_;  // nullptr: all are 0

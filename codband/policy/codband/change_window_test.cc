@@ -85,6 +85,50 @@ TEST(ChangeWindowTest, KeepsTheNewestFromAnyPlaceInTheRingAndGoesOn) {
   }
 }
 
+TEST(ChangeWindowTest, BecomesLongAndUsualAgainAtAnyTimeAndIsReadBack) {
+  constexpr std::size_t kLong = ChangeWindow::kLong * kCapacity;
+  for (int before = 0; before <= 9; ++before) {
+    for (int during = 0; during <= 40; ++during) {
+      SCOPED_TRACE(testing::Message() << before << " before, " << during << " during");
+      ChangeWindow window(false, kCapacity);
+      std::vector<int> expected;
+      const auto push = [&](ChangeWindow& to, int value, std::size_t most) {
+        Push(to, value);
+        expected.insert(expected.begin(), value);
+        if (expected.size() > most) expected.pop_back();
+      };
+      for (int i = 1; i <= before; ++i) push(window, i, kCapacity);
+      for (int i = 0; i < during; ++i) {
+        window.SetLong(true);
+        push(window, 100 + i, kLong);
+      }
+      ExpectHolds(window, expected);
+      ByteWriter out;
+      window.Save(out);
+      ChangeWindow restored(false, kCapacity);
+      ByteReader in(out.bytes());
+      restored.Load(in, kWindowLayout);
+      in.ExpectEnd();
+      ASSERT_TRUE(in.ok()) << in.status().ToString();
+      const bool stays = during % 2 == 0;  // long
+      const std::size_t most = stays ? kLong : kCapacity;
+      if (expected.size() > most) expected.resize(most);
+      for (int i = 0; i < 6; ++i) {
+        for (ChangeWindow* each : {&window, &restored}) each->SetLong(stays);
+        Push(restored, 200 + i);
+        push(window, 200 + i, most);
+        ExpectHolds(window, expected);
+        ExpectHolds(restored, expected);
+      }
+      ByteWriter bytes;
+      ByteWriter same;
+      window.Save(bytes);
+      restored.Save(same);
+      EXPECT_EQ(bytes.bytes(), same.bytes());
+    }
+  }
+}
+
 TEST(ChangeWindowTest, SaveLoadIsExactAndGoesOnAlike) {
   for (const int pushed : {0, 1, 3, 4, 6}) {
     for (const bool cut : {false, true}) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "codband/policy/codband/change_detector.h"
 #include "codband/policy/codband/departure.h"
 #include "codband/policy/codband/thompson_integral.h"
 #include "codband/policy/item_effects.h"
@@ -12,7 +13,7 @@ namespace codband {
 // workspace of its thread once, at the top, and passes it down; what refers to it does not outlive
 // that choice. One workspace serves policies of all dimensions in turn.
 struct ChooseWorkspace {
-  std::vector<double> prior_chances;
+  ChancesScratch chances_scratch;
   std::vector<double> chances;
   DepartureSolver departure_solver;
   std::vector<double> departure;

@@ -99,6 +99,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (decision.user == kNobody) {  // who stays where they are
     ObserveItem(decision, user, user.current.model, part);
     assignment_.ResampleConcentration(key);
+    pool_.RefreshCovariance(user.current.model);
     return {.before = before, .after = user.current.model};
   }
   bool changed = detector_->Reassign(step);  // line 22: Algorithm 2
@@ -108,13 +109,15 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     ledger_.Close(user);
     changed = true;
   }
+  // At most one a reward: their next choice needs it.
+  if (user.has_period()) pool_.RefreshCovariance(user.current.model);
   return {.change_detected = changed, .before = before, .after = user.current.model};
 }
 
 // Lines 8-15. The model drawn at the visit may be gone by now; then another is drawn.
 void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey key) {
   if (decision.user == kNobody) return ledger_.Start(user, pool_.Create());
-  ModelId model = decision.model;
+  ModelId model = pool_.Resolve(decision.model);
   if (traits_.redraws_first_model || (model != kNoModel && !pool_.IndexOf(model))) {
     model = assignment_.DrawFirst(decision.user, key);
   }
@@ -143,8 +146,8 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
 
 Uncertainty CoDBand::FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
   const Uncertainty uncertainty =
-      FindUncertainty(outlook.Posterior(outlook.likeliest), arms, options_.intercept, work.rows,
-                      work.variances, work.prior_variances);
+      FindUncertainty(outlook.Posterior(outlook.likeliest), outlook.CovarianceOf(outlook.likeliest),
+                      arms, options_.intercept, work.rows, work.variances, work.prior_variances);
   outlook.variances = uncertainty.variances;
   return uncertainty;
 }
@@ -160,7 +163,7 @@ Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& wor
     CountVisitsOfNobody(*own, user->current.data.m(), work.chances);
   } else if (own) {
     work.chances.resize(pool_.size() + 1);
-    detector_->ModelChances(id, *user, work.prior_chances, work.chances);
+    detector_->ModelChances(id, *user, work.chances_scratch, work.chances);
   } else {
     assignment_.PriorChances(id, user, work.chances);
   }
@@ -239,6 +242,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       users_([this] { return NewUser(); },
              [this](UserRecord& user, ByteReader& in) {
                user.Load(in, dim_before_columns_, inner_dim());
+               user.Translate(pool_.aliases());
              }),
       ledger_(pool_, items_, options.history, options.intercept),
       assignment_(options, pool_, ledger_, users_),

@@ -44,12 +44,18 @@ void CoDBand::LookAtItems(ArmsView arms, const ItemHistory* user, ChooseWorkspac
   const std::size_t count = arms.count();
   work.item_means.resize(count);
   work.item_variances.resize(count);
+  std::size_t known = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const ItemEffects::Effect effect =
         arms.items[i] == kNoItem ? ItemEffects::Effect{} : items_.Of(arms.items[i], shares, user);
     work.item_means[i] = effect.mean;
     work.item_variances[i] = effect.variance;
-    work.added[i] = effect.mean + items_.WorthOfTrying(effect, visits, count);
+    known += effect.known ? 1 : 0;
+  }
+  const double offered = items_.ShareOffered(known);
+  for (std::size_t i = 0; i < count; ++i) {
+    work.added[i] = work.item_means[i] +
+                    items_.WorthOfTrying({.variance = work.item_variances[i]}, visits, offered);
   }
   outlook.item_means = work.item_means;
   outlook.item_variances = work.item_variances;

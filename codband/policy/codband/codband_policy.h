@@ -23,12 +23,14 @@
 #include "codband/policy/learn_memo.h"
 #include "codband/policy/paged_user_table.h"
 #include "codband/policy/paged_users.h"
+#include "codband/policy/shared_pool.h"
 
 namespace codband {
 
 // The policy of codband.h. Choosing and learning are in codband.cc, ranking in codband_rank.cc,
-// what is saved, loaded, forgotten and described in codband_state.cc.
-class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
+// what is saved, loaded, forgotten and described in codband_state.cc, what is shared with other
+// partitions in codband_shared.cc.
+class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, public SharedPool {
  public:
   CoDBand(std::size_t dim, const CoDBandOptions& options);
 
@@ -50,9 +52,20 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   void LoadShared(ByteReader& in) override;
   void SaveChangedUsers(const SaveUser& save) const override { users_.SaveChanged(save); }
   void MarkUsersSaved() override { users_.MarkSaved(); }
-  void EvictUsers(std::size_t most) override { users_.Evict(most); }
+  void EvictUsers(const UserRoom& room) override { users_.Evict(room); }
   std::size_t users_in_memory() const override { return users_.size(); }
+  std::size_t bytes_in_memory() const override { return users_.bytes(); }
   Status CheckUsers(const std::function<Status(const VisitRecord&)>& all) const override;
+
+  // Recency is counted in observations of one partition: with prior=hawkes nothing is shared.
+  SharedPool* shared_pool() override;
+  void SetPartition(std::uint32_t partition) override;
+  bool HasNews() const override { return pool_.HasNews(); }
+  std::string Publish(std::uint64_t version) override;
+  Result<Merged> Merge(std::span<const std::string> registers,
+                       std::string_view previous) const override;
+  Status Import(std::string_view pool) override;
+  std::uint64_t pool_version() const override { return pool_version_; }
 
  private:
   Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
@@ -112,6 +125,10 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   // What came later stands at the end of a state. A state without it is from before.
   void SaveRest(ByteWriter& out) const;
   void LoadRest(ByteReader& in);
+  void SaveTail(ByteWriter& out) const;
+  void LoadTail(ByteReader& in);
+  void SavePartition(ByteWriter& out) const;
+  void LoadPartition(ByteReader& in);
 
   using VisitUser = std::function<void(UserId, const UserRecord&)>;
   Status CheckRecords(const std::function<Status(const VisitUser&)>& all) const;
@@ -128,6 +145,8 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures {
   RestorePoint restore_point_;
   // The inner_dim() of users' records from before format 5, which may still be in the archive.
   std::size_t dim_before_columns_;
+  std::uint64_t pool_version_ = 0;  // of the last pool imported
+  std::uint64_t erasures_ = 0;      // users forgotten by this partition
   bool random_effects_;
   bool item_effects_;
   Exploration exploration_;

@@ -11,8 +11,6 @@
 namespace codband {
 namespace {
 
-constexpr std::size_t kChunk = 64;  // arms that are looked at together
-
 // The chances of the arms with the largest score, which share `chance`. Returns how many there are.
 std::size_t ShareAmongBest(double best, double chance, std::span<Ranking::Arm> arms) {
   const auto equals =
@@ -91,9 +89,9 @@ void CoDBand::ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
     arm.width = std::sqrt(outlook.variances[i] + outlook.ItemVariance(i));
   }
   if (outlook.draw_chance == 0) return;
-  work.rows.resize(kChunk * d);
-  for (std::size_t first = 0; first < arms.count(); first += kChunk) {
-    const std::size_t count = std::min(kChunk, arms.count() - first);
+  work.rows.resize(kArmsTogether * d);
+  for (std::size_t first = 0; first < arms.count(); first += kArmsTogether) {
+    const std::size_t count = std::min(kArmsTogether, arms.count() - first);
     const std::span<double> rows = std::span(work.rows).first(count * d);
     for (std::size_t i = 0; i < count; ++i) Extend(arms.arm(first + i), rows.subspan(i * d, d));
     LetCompete(outlook, arms, first, rows, work.points);
@@ -104,7 +102,7 @@ void CoDBand::ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
 void CoDBand::LetCompete(const Outlook& outlook, ArmsView arms, std::size_t first,
                          std::span<const double> rows, ThompsonIntegral::Points& points) const {
   const std::size_t count = rows.size() / inner_dim();
-  std::array<double, kChunk> centres;
+  std::array<double, kArmsTogether> centres;
   FeatureVector theta(inner_dim());
   for (const ThompsonIntegral::Points::Share& share : points.shares) {
     outlook.MeanOn(share.model, theta.values());

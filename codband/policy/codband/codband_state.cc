@@ -10,29 +10,31 @@ namespace {
 // What users' records say of the models of the pool.
 class PoolTally {
  public:
+  explicit PoolTally(const ModelPool& pool) : pool_(pool) {}
+
   void Add(const UserRecord& user) {
     if (user.has_period()) {
-      Counts& counts = counts_[user.current.model];
+      Counts& counts = counts_[pool_.Resolve(user.current.model)];
       ++counts.periods;
       ++counts.users;
       counts.observations += user.current.data.m();
     }
     for (const PastPeriods::Entry& entry : user.past.entries()) {
-      Counts& counts = counts_[entry.model];
+      Counts& counts = counts_[pool_.Resolve(entry.model)];
       counts.periods += user.past.PeriodsOn(entry.model);
       counts.observations += entry.data.m();
     }
   }
 
   // kCorruption says what does not fit.
-  Status Compare(const ModelPool& pool) const {
+  Status Compare() const {
     std::size_t known = 0;
-    for (std::size_t k = 0; k < pool.size(); ++k) {
-      const PoolModel& model = pool.model(k);
+    for (std::size_t k = 0; k < pool_.size(); ++k) {
+      const PoolModel& model = pool_.model(k);
       const auto found = counts_.find(model.id);
       if (found != counts_.end()) ++known;
       const Counts counts = found == counts_.end() ? Counts{} : found->second;
-      const Counts said{model.periods, model.users, model.posterior.stats().m()};
+      const Counts said{model.own_periods(), model.own_users(), model.own_data().m()};
       if (counts == said) continue;
       return Status::Corruption(
           fmt::format("model {} has {} periods, {} users and {} observations; its users have {}, "
@@ -55,6 +57,7 @@ class PoolTally {
     bool operator==(const Counts&) const = default;
   };
 
+  const ModelPool& pool_;
   std::map<ModelId, Counts> counts_;
 };
 
@@ -63,6 +66,7 @@ class PoolTally {
 bool CoDBand::Forget(UserId id) {
   const UserRecord* user = users_.Find(id);
   if (user == nullptr) return false;
+  if (pool_.is_partition()) ++erasures_;
   ledger_.Forget(*user);
   if (user->items != nullptr) items_.Forget(*user->items);
   assignment_.Forget(id);
@@ -79,6 +83,7 @@ void CoDBand::SetRestorePoint(UserId user) {
   hyper_.Save(state);
   hyper_.SaveLimits(state);
   items_.SaveEstimates(state);
+  hyper_.change_rate().SaveFashion(state);
   restore_point_.Set(user, dim(), state.bytes());
 }
 
@@ -89,6 +94,7 @@ bool CoDBand::Restore(const RestorePoint::Point& before) {
   hyper_.Load(in, before.dim);
   hyper_.LoadLimits(in);
   if (in.remaining() > 0) items_.LoadEstimates(in, true);
+  if (in.ok() && in.remaining() > 0) hyper_.change_rate().LoadFashion(in);
   if (!in.ok()) return false;
   pool_.SetPrior(hyper_.prior());
   return true;
@@ -133,6 +139,7 @@ void CoDBand::DoSaveState(ByteWriter& out) const {
   users_.Save(out);
   SaveRest(out);
   users_.SaveRest(out);
+  SaveTail(out);
 }
 
 void CoDBand::DoLoadState(ByteReader& in) {
@@ -140,6 +147,7 @@ void CoDBand::DoLoadState(ByteReader& in) {
   users_.Load(in);
   LoadRest(in);
   if (in.ok() && in.remaining() > 0) users_.LoadRest(in);
+  LoadTail(in);
   if (!in.ok()) return;
   const Status sound = CheckRecords([&](const VisitUser& visit) {
     users_.ForEach(visit);
@@ -152,6 +160,7 @@ void CoDBand::SaveShared(ByteWriter& out) const {
   SaveDim(out);
   SavePool(out);
   SaveRest(out);
+  SaveTail(out);
 }
 
 void CoDBand::LoadShared(ByteReader& in) {
@@ -159,6 +168,20 @@ void CoDBand::LoadShared(ByteReader& in) {
   if (!in.ok()) return;
   LoadPool(in);
   LoadRest(in);
+  LoadTail(in);
+}
+
+// Behind all else; older states have none of it. Of few features there are no covariances.
+void CoDBand::SaveTail(ByteWriter& out) const {
+  hyper_.change_rate().SaveFashion(out);
+  if (inner_dim() > linalg::Covariance::kNarrow) pool_.SaveCovariances(out);
+}
+
+void CoDBand::LoadTail(ByteReader& in) {
+  hyper_.change_rate().EndFashion();
+  if (!in.ok() || in.remaining() == 0) return;
+  hyper_.change_rate().LoadFashion(in);
+  if (inner_dim() > linalg::Covariance::kNarrow) pool_.LoadCovariances(in);
 }
 
 void CoDBand::SaveRest(ByteWriter& out) const {
@@ -168,6 +191,7 @@ void CoDBand::SaveRest(ByteWriter& out) const {
   hyper_.SaveScales(out);
   items_.Save(out);
   hyper_.SaveGroups(out);
+  SavePartition(out);
 }
 
 void CoDBand::LoadRest(ByteReader& in) {
@@ -183,6 +207,7 @@ void CoDBand::LoadRest(ByteReader& in) {
   // Not in all states of format 5.
   if (in.ok() && in.remaining() > 0) items_.Load(in);
   hyper_.LoadGroups(in);
+  LoadPartition(in);
 }
 
 void CoDBand::SavePool(ByteWriter& out) const {
@@ -222,7 +247,7 @@ Status CoDBand::CheckUsers(const std::function<Status(const VisitRecord&)>& all)
 // What users' records say of the models that they are and were on must add up to what the pool
 // says.
 Status CoDBand::CheckRecords(const std::function<Status(const VisitUser&)>& all) const {
-  PoolTally tally;
+  PoolTally tally(pool_);
   ItemEffects::Tally item_tally(items_);
   Status wrong;
   CODBAND_RETURN_IF_ERROR(all([&](UserId id, const UserRecord& user) {
@@ -234,7 +259,7 @@ Status CoDBand::CheckRecords(const std::function<Status(const VisitUser&)>& all)
     }
   }));
   CODBAND_RETURN_IF_ERROR(wrong);
-  CODBAND_RETURN_IF_ERROR(tally.Compare(pool_));
+  CODBAND_RETURN_IF_ERROR(tally.Compare());
   const std::string fault = item_tally.Fault();
   return fault.empty() ? Status() : Status::Corruption(fault);
 }

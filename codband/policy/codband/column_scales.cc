@@ -46,14 +46,15 @@ ColumnScales::ColumnScales(std::size_t features, Judged judged)
 
 void ColumnScales::Shift(std::span<double> features) const {
   for (const std::uint16_t j : shifted_) {
-    const bool waits = columns_[j].state == State::kWaiting;
-    features[j] = waits || features[j] == 0 ? 0 : features[j] - columns_[j].centre;
+    const View column = ViewOf(j);
+    const bool waits = column.state == State::kWaiting;
+    features[j] = waits || features[j] == 0 ? 0 : features[j] - column.centre;
   }
 }
 
 double ColumnScales::ShiftedIntercept(std::span<const double> theta) const {
   double sum = 0;
-  for (const std::uint16_t j : shifted_) sum -= theta[j] * columns_[j].centre;
+  for (const std::uint16_t j : shifted_) sum -= theta[j] * ViewOf(j).centre;
   return sum;
 }
 
@@ -66,7 +67,12 @@ bool ColumnScales::Observe(std::span<const double> features, bool counts) {
       ++active_;
       if (judged_ == Judged::kSizesAndCentres && std::abs(features[j]) > kLargeFirst) {
         column.state = State::kWaiting;
-        shifted_.insert(std::ranges::lower_bound(shifted_, j), static_cast<std::uint16_t>(j));
+        // Unless others know it.
+        const bool waits = agreed_.empty() || agreed_[j] == View{};
+        if (waits) {
+          if (!agreed_.empty()) agreed_[j].state = State::kWaiting;
+          shifted_.insert(std::ranges::lower_bound(shifted_, j), static_cast<std::uint16_t>(j));
+        }
       }
     }
     if (judged_ == Judged::kNothing) {
@@ -86,7 +92,7 @@ bool ColumnScales::Observe(std::span<const double> features, bool counts) {
   bool changed = false;
   for (Column& column : columns_) changed |= Rescale(column, usual);
   Refresh();
-  return changed;
+  return changed && agreed_.empty();
 }
 
 // Returns whether the column is larger than it was judged to be.
@@ -149,19 +155,22 @@ void ColumnScales::Refresh() {
   shifted_.clear();
   weights_.clear();
   active_ = 0;
-  if (std::ranges::any_of(columns_, [](const Column& column) { return column.exponent != 0; })) {
-    for (const Column& column : columns_) weights_.push_back(std::ldexp(1, -2 * column.exponent));
-  }
+  bool weighted = false;
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     if (columns_[j].count > 0) ++active_;
-    const State state = columns_[j].state;
-    if (state == State::kWaiting || state == State::kCentred)
+    const View column = ViewOf(j);
+    weighted |= column.exponent != 0;
+    if (column.state == State::kWaiting || column.state == State::kCentred)
       shifted_.push_back(static_cast<std::uint16_t>(j));
+  }
+  for (std::size_t j = 0; weighted && j < columns_.size(); ++j) {
+    weights_.push_back(std::ldexp(1, -2 * ViewOf(j).exponent));
   }
 }
 
 void ColumnScales::Grow(std::size_t features) {
   columns_.resize(features);
+  if (!agreed_.empty()) agreed_.resize(features);
   if (!weights_.empty()) weights_.resize(features, 1.0);
 }
 
@@ -186,6 +195,7 @@ void ColumnScales::Save(ByteWriter& out) const {
 
 void ColumnScales::Load(ByteReader& in) {
   columns_.assign(columns_.size(), {});
+  agreed_.clear();
   const std::uint32_t count = in.U32("number of columns");
   const bool has_largest = (count & kHasLargest) != 0;
   for (std::uint32_t left = count & ~kHasLargest; left > 0 && in.ok(); --left) {

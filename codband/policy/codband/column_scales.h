@@ -61,10 +61,44 @@ class ColumnScales {
   // What was saved with as many features, or fewer.
   void Load(ByteReader& in);
 
- private:
-  static constexpr std::size_t kSample = 16;
+  // Partitions (shared_pool.h) must see columns alike: what one finds is a proposal, and what the
+  // pool says has effect. A column whose first value is beyond 8 is not looked at until it does.
+
   // kWaiting: its first value was beyond 8, and it is not known yet which of the next two it is.
   enum class State : std::uint8_t { kPlain, kWaiting, kOwnUnits, kCentred };
+  // What a column is taken to be.
+  struct View {
+    State state = State::kPlain;
+    int exponent = 0;
+    double centre = 0;
+
+    bool operator==(const View&) const = default;
+  };
+  struct Proposal {
+    std::uint32_t column = 0;
+    std::uint64_t count = 0;  // of values; 0: what the pool says
+    View proposed = {};
+    View used = {};
+
+    bool operator==(const Proposal&) const = default;
+  };
+  static void SaveProposals(std::span<const Proposal> proposals, ByteWriter& out);
+  static std::vector<Proposal> LoadProposals(ByteReader& in);
+
+  void BePartition();
+  bool is_partition() const { return !agreed_.empty(); }
+  // Of every column that has had a value, in order.
+  std::vector<Proposal> Propose() const;
+  // What is used by all from now on. `before`: what was agreed on so far; centres stay.
+  static std::vector<Proposal> Agree(std::span<const std::vector<Proposal>> partitions,
+                                     std::span<const Proposal> before);
+  void Adopt(std::span<const Proposal> agreed);
+  // What has effect.
+  std::vector<Proposal> Agreed() const;
+  static std::vector<double> Weights(std::span<const Proposal> agreed, std::size_t features);
+
+ private:
+  static constexpr std::size_t kSample = 16;
   struct Column {
     std::uint64_t count = 0;  // of values other than 0
     State state = State::kPlain;
@@ -84,10 +118,16 @@ class ColumnScales {
   static bool Rescale(Column& column, double usual);
   double UsualSize() const;
   void Refresh();
+  // What has effect of a column.
+  View ViewOf(std::size_t j) const {
+    if (!agreed_.empty()) return agreed_[j];
+    return {columns_[j].state, columns_[j].exponent, columns_[j].centre};
+  }
 
   Judged judged_;
   std::size_t active_ = 0;
   std::vector<Column> columns_;
+  std::vector<View> agreed_;  // of partitions; empty: what is in the columns
   // What follows from the columns.
   std::vector<double> weights_;
   std::vector<std::uint16_t> shifted_;  // those that are waiting or centred

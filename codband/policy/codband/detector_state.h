@@ -5,6 +5,7 @@
 #include "codband/base/bytes.h"
 #include "codband/policy/codband/change_rate.h"
 #include "codband/policy/codband/period.h"
+#include "codband/policy/model_aliases.h"
 
 namespace codband {
 
@@ -26,6 +27,11 @@ class DetectorState {
   // Vectors have `dim` features from now on, intercept included; the new ones, before the last one
   // if that is an intercept, were 0.
   virtual void Grow(std::size_t, bool) {}
+
+  // Models go by other names from now on; the period has its new one already.
+  virtual void Translate(const ModelAliases&, const Period&) {}
+  // Of the state, the object included.
+  virtual std::size_t MemoryBytes() const = 0;
 
   // What does not fit the user's current period; empty if all does.
   virtual std::string Fault(const Period&) const { return {}; }

@@ -1,6 +1,7 @@
 #include "codband/policy/codband/exploration.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -8,34 +9,76 @@
 
 namespace codband {
 
-Uncertainty FindUncertainty(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
-                            std::vector<double>& rows, std::vector<double>& variances,
-                            std::vector<double>& prior_variances) {
-  constexpr std::size_t kChunk = 64;  // arms that are looked at together
+namespace {
+
+constexpr std::size_t kManyNonZeros = 3;  // one in so many: whole rows are faster than gathering
+
+// The variance of an arm, by its non-zeros unless most features are.
+double VarianceOf(const linalg::Covariance& covariance, std::span<const double> arm,
+                  bool extended) {
+  std::array<std::uint16_t, linalg::kMaxDimension> places;
+  std::array<double, linalg::kMaxDimension> values;
+  std::size_t count = 0;
+  for (std::size_t f = 0; f < arm.size(); ++f) {
+    if (arm[f] == 0) continue;
+    places[count] = static_cast<std::uint16_t>(f);
+    values[count++] = arm[f];
+  }
+  if (count > arm.size() / kManyNonZeros) {
+    std::ranges::copy(arm, values.begin());
+    if (extended) values[arm.size()] = 1;
+    return covariance.Variance({values.data(), arm.size() + (extended ? 1 : 0)});
+  }
+  if (extended) {
+    places[count] = static_cast<std::uint16_t>(arm.size());
+    values[count++] = 1;
+  }
+  return covariance.Variance({places.data(), count}, {values.data(), count});
+}
+
+double PriorVariance(std::span<const double> arm, std::span<const double> precision) {
+  double sum = 0;
+  for (std::size_t f = 0; f < arm.size(); ++f) {
+    if (arm[f] != 0) sum += arm[f] * arm[f] / precision[f];
+  }
+  return sum;
+}
+
+void SolveForVariances(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+                       std::vector<double>& rows, std::span<double> variances) {
   const std::size_t d = model.dim();
-  const std::size_t count = arms.count();
-  const std::size_t features = extended ? d - 1 : d;
-  const std::span<const double> precision = model.prior_precision();
-  rows.resize(std::min(count, kChunk) * d);
-  variances.resize(count);
-  prior_variances.resize(count);
-  for (std::size_t first = 0; first < count; first += kChunk) {
-    const std::size_t together = std::min(kChunk, count - first);
+  rows.resize(std::min(arms.count(), kArmsTogether) * d);
+  for (std::size_t first = 0; first < arms.count(); first += kArmsTogether) {
+    const std::size_t together = std::min(kArmsTogether, arms.count() - first);
     for (std::size_t i = 0; i < together; ++i) {
       const std::span<double> x = std::span(rows).subspan(i * d, d);
       std::ranges::copy(arms.arm(first + i), x.begin());
-      if (extended) x[features] = 1;
-      double sum = 0;
-      for (std::size_t f = 0; f < features; ++f) sum += x[f] * x[f] / precision[f];
-      prior_variances[first + i] = sum;
+      if (extended) x.back() = 1;
     }
-    model.Variances(std::span(rows).first(together * d),
-                    std::span(variances).subspan(first, together));
+    model.Variances(std::span(rows).first(together * d), variances.subspan(first, together));
   }
+}
+
+}  // namespace
+
+Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
+                            const linalg::Covariance* covariance, ArmsView arms, bool extended,
+                            std::vector<double>& rows, std::vector<double>& variances,
+                            std::vector<double>& prior_variances) {
+  const std::span<const double> precision = model.prior_precision();
+  variances.resize(arms.count());
+  prior_variances.resize(arms.count());
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    prior_variances[i] = PriorVariance(arms.arm(i), precision);
+    if (covariance != nullptr) {
+      variances[i] = VarianceOf(*covariance, arms.arm(i), extended);
+    }
+  }
+  if (covariance == nullptr) SolveForVariances(model, arms, extended, rows, variances);
   return {.model = model,
           .variances = variances,
           .prior_variances = prior_variances,
-          .intercept_variance = extended ? 1 / precision[features] : 0};
+          .intercept_variance = extended ? 1 / precision.back() : 0};
 }
 
 double AlwaysDraw(const Uncertainty&) { return 1; }

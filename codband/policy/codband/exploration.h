@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
+#include "codband/linalg/covariance.h"
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
+
+inline constexpr std::size_t kArmsTogether = 64;  // arms whose features are looked at together
 
 // What is not known of the arms on offer, for a user whose likeliest model is `model`: the variance
 // of what is expected of each, and what that of its features was before anything was learned.
@@ -18,9 +22,11 @@ struct Uncertainty {
   double intercept_variance = 0;                 // which was this
 };
 
-// The variances of all arms, O(n d²) for n of them. `extended`: the model has an intercept as its
-// last feature, the arms have not. The other arguments are the memory that it works in.
-Uncertainty FindUncertainty(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
+// The variances of all arms: O(k²) for one with k features that are not 0 if the covariance of the
+// model is known, O(d²) otherwise (nullptr). `extended`: the model has an intercept as its last
+// feature, the arms have not. The other arguments are the memory that it works in.
+Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
+                            const linalg::Covariance* covariance, ArmsView arms, bool extended,
                             std::vector<double>& rows, std::vector<double>& variances,
                             std::vector<double>& prior_variances);
 

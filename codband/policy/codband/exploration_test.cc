@@ -13,13 +13,14 @@ namespace {
 double Need(const linalg::GaussianPosterior& model, ArmsView arms, bool extended) {
   std::vector<double> scratch[3];
   return DrawWhereUncertain(
-      FindUncertainty(model, arms, extended, scratch[0], scratch[1], scratch[2]));
+      FindUncertainty(model, nullptr, arms, extended, scratch[0], scratch[1], scratch[2]));
 }
 
 std::vector<double> WorthOf(const linalg::GaussianPosterior& model, ArmsView arms) {
   std::vector<double> scratch[3];
   std::vector<double> scores(arms.count(), 0.0);
-  AddWorthOfTrying(FindUncertainty(model, arms, false, scratch[0], scratch[1], scratch[2]), scores);
+  AddWorthOfTrying(FindUncertainty(model, nullptr, arms, false, scratch[0], scratch[1], scratch[2]),
+                   scores);
   return scores;
 }
 
@@ -129,6 +130,34 @@ TEST(ExplorationTest, OfManyArmsAllAreLookedAt) {
     arms.insert(arms.end(), arm.begin(), arm.end());
   }
   EXPECT_EQ(Need(model, {arms, kExplorationDim}, false), 1);
+}
+
+TEST(ExplorationTest, VariancesByTheCovarianceAreThoseByTheFactor) {
+  constexpr std::size_t kDim = linalg::Covariance::kNarrow + 9;
+  for (const bool extended : {false, true}) {
+    linalg::GaussianPosterior model(linalg::RandomPrior(6, kDim, 0.04));
+    model.Add(linalg::StatsOf(kDim, linalg::RandomObservations(6, 150, kDim)));
+    linalg::Covariance covariance;
+    covariance.Refresh(model.factor());
+    ASSERT_TRUE(covariance.known());
+    const std::size_t features = extended ? kDim - 1 : kDim;
+    RandomStream random({6, 2}, 3);
+    std::vector<double> arms = linalg::RandomVector(random, 100 * features);
+    // All of the first arms' features, few of the others'.
+    for (std::size_t i = 20 * features; i < arms.size(); ++i) {
+      if (random.Below(8) != 0) arms[i] = 0;
+    }
+    std::vector<double> scratch[6];
+    const Uncertainty solved = FindUncertainty(model, nullptr, {arms, features}, extended,
+                                               scratch[0], scratch[1], scratch[2]);
+    const Uncertainty looked_up = FindUncertainty(model, &covariance, {arms, features}, extended,
+                                                  scratch[3], scratch[4], scratch[5]);
+    for (std::size_t i = 0; i < 100; ++i) {
+      EXPECT_NEAR(looked_up.variances[i], solved.variances[i], 1e-10 * solved.variances[i]);
+      EXPECT_EQ(looked_up.prior_variances[i], solved.prior_variances[i]);
+    }
+    EXPECT_EQ(looked_up.intercept_variance, solved.intercept_variance);
+  }
 }
 
 }  // namespace

@@ -84,7 +84,8 @@ bool HyperParameters::LimitInfluence(UserRecord& user, std::span<double> x, doub
 
 void HyperParameters::Observe(ModelPool& pool, std::span<const double> x, double r) {
   change_rate_.Observe();
-  if (learned_ && learner_.Observe(pool, x, r, noise_.clicks(), prior_)) pool.SetPrior(prior_);
+  if (!learned_ || prior_is_imported_) return;
+  if (learner_.Observe(pool, x, r, noise_.clicks(), prior_)) pool.SetPrior(prior_);
 }
 
 // Counts only where it is known which model the user is on, and where it is more than the user's.
@@ -103,7 +104,9 @@ void HyperParameters::WeighDeparture(const ModelPool& pool, UserRecord& user, do
 }
 
 double HyperParameters::DepartureVariance() const {
-  return departure_evidence_.Variance(prior_.noise_variance, 1 / (kCloser * Precision(prior_)));
+  DepartureEvidence all = departure_evidence_;
+  all.Add(others_departures_);
+  return all.Variance(prior_.noise_variance, 1 / (kCloser * Precision(prior_)));
 }
 
 void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
@@ -116,7 +119,9 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
     noise_ = RewardNoise();
     if (!limited_) noise_.BeStrict();
     departure_evidence_ = {};
+    const bool partition = scales_.is_partition();
     scales_ = ColumnScales(features_, JudgedColumns());
+    if (partition) scales_.BePartition();
     learner_.Weigh({});
   }
   if (!learned_) return;
@@ -125,6 +130,46 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
     learner_.Relearn(pool, noise_.clicks(), prior_);
     pool.SetPrior(prior_);
   }
+}
+
+HyperEvidence HyperParameters::OwnEvidence() const {
+  return {
+      .rewards = noise_.own(), .changes = change_rate_.own(), .departures = departure_evidence_};
+}
+
+void HyperParameters::Import(const HyperEvidence& others, const Common& common) {
+  noise_.SetElsewhere(others.rewards);
+  change_rate_.SetOthers(others.changes);
+  others_departures_ = others.departures;
+  scales_.Adopt(common.columns);
+  learner_.Weigh(scales_.weights());
+  if (!learned_) return;
+  prior_ = common.prior;
+  prior_is_imported_ = true;
+  ByteReader groups(common.groups);
+  LoadGroups(groups);
+}
+
+void HyperParameters::SavePartition(ByteWriter& out) const {
+  HyperEvidence{.rewards = noise_.elsewhere(),
+                .changes = change_rate_.others(),
+                .departures = others_departures_}
+      .Save(out);
+  out.Double(change_rate_.relief());
+  out.U8(prior_is_imported_ ? 1 : 0);
+  ColumnScales::SaveProposals(scales_.Agreed(), out);
+}
+
+void HyperParameters::LoadPartition(ByteReader& in) {
+  HyperEvidence others;
+  others.Load(in);
+  noise_.SetElsewhere(others.rewards);
+  change_rate_.SetOthers(others.changes, in.Double("relief of others"));
+  others_departures_ = others.departures;
+  prior_is_imported_ = in.U8("whether the prior is the pool's") != 0;
+  scales_.BePartition();
+  scales_.Adopt(ColumnScales::LoadProposals(in));
+  learner_.Weigh(scales_.weights());
 }
 
 // The new ones are like all features of weight 1 and of their group.

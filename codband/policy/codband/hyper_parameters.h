@@ -1,12 +1,14 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "codband/base/bytes.h"
 #include "codband/linalg/linear_prior.h"
 #include "codband/policy/codband/change_rate.h"
 #include "codband/policy/codband/column_scales.h"
 #include "codband/policy/codband/departure.h"
+#include "codband/policy/codband/hyper_evidence.h"
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/observation_limits.h"
 #include "codband/policy/codband/prior_learner.h"
@@ -61,6 +63,21 @@ class HyperParameters {
   void SaveGroups(ByteWriter& out) const { learner_.groups().Save(out); }
   void LoadGroups(ByteReader& in) { learner_.groups().Load(in); }
 
+  // Partitions (shared_pool.h): what they have learned from, without the credits of the model
+  // prior, and what others have. Columns, prior and groups are those of the pool; from now on the
+  // prior is learned there alone.
+  void BePartition() { scales_.BePartition(); }
+  HyperEvidence OwnEvidence() const;
+  struct Common {
+    std::span<const ColumnScales::Proposal> columns;
+    const linalg::LinearPrior& prior;
+    std::string_view groups;  // as SaveGroups gives them
+  };
+  void Import(const HyperEvidence& others, const Common& common);
+  // What Save leaves out: of partitions alone.
+  void SavePartition(ByteWriter& out) const;
+  void LoadPartition(ByteReader& in);
+
   // Arms have `dim` features from now on; the new ones are like the others, and were 0 so far.
   void Grow(std::size_t dim);
 
@@ -99,6 +116,8 @@ class HyperParameters {
   ChangeRate change_rate_;
   RewardNoise noise_;
   DepartureEvidence departure_evidence_;
+  DepartureEvidence others_departures_;
+  bool prior_is_imported_ = false;
 };
 
 }  // namespace codband

@@ -7,6 +7,7 @@
 namespace codband {
 
 std::optional<std::size_t> ModelPool::IndexOf(ModelId id) const {
+  id = aliases_.Resolve(id);
   const auto found = std::ranges::lower_bound(models_, id, {}, &PoolModel::id);
   if (found == models_.end() || found->id != id) return std::nullopt;
   return static_cast<std::size_t>(found - models_.begin());
@@ -19,13 +20,25 @@ PoolModel& ModelPool::Get(ModelId id) {
 }
 
 ModelId ModelPool::Create() {
-  models_.push_back({.id = next_id_, .periods = 0, .users = 0, .posterior = prior_});
+  Insert(next_id_);
   return next_id_++;
+}
+
+PoolModel& ModelPool::Insert(ModelId id) {
+  PoolModel model{.id = id, .periods = 0, .users = 0, .posterior = prior_};
+  if (is_partition()) {
+    model.own = {.data = prior_.stats(), .published = prior_.log_determinant()};
+  }
+  return *models_.insert(std::ranges::lower_bound(models_, id, {}, &PoolModel::id),
+                         std::move(model));
 }
 
 void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   prior_.SetPrior(prior);
-  for (PoolModel& model : models_) model.posterior.SetPrior(prior);
+  for (PoolModel& model : models_) {
+    model.posterior.SetPrior(prior);
+    model.covariance.Forget();
+  }
 }
 
 void ModelPool::RefreshVarianceShares() {
@@ -37,16 +50,31 @@ void ModelPool::RefreshVarianceShares() {
 
 void ModelPool::Grow(const linalg::LinearPrior& prior, bool intercept) {
   prior_.Grow(prior, intercept);
-  for (PoolModel& model : models_) model.posterior.Grow(prior, intercept);
+  for (PoolModel& model : models_) {
+    model.posterior.Grow(prior, intercept);
+    model.covariance.Grow(prior.precision, intercept);
+    if (model.own) model.own->data.Grow(prior.dim(), intercept);
+  }
+}
+
+void ModelPool::RefreshCovariance(ModelId id) {
+  PoolModel& model = Get(id);
+  model.covariance.Refresh(model.posterior.factor());
 }
 
 void ModelPool::Observe(ModelId id, std::span<const double> x, double r) {
   ++clock_.now;
-  Get(id).posterior.Add(x, r);
+  PoolModel& model = Get(id);
+  model.covariance.Change(model.posterior.factor(), x, 1 / prior_.noise_variance());
+  model.posterior.Add(x, r);
+  if (model.own) model.own->data.Add(x, r);
 }
 
 void ModelPool::Withdraw(ModelId id, std::span<const double> x, double r) {
-  Get(id).posterior.Remove(x, r);
+  PoolModel& model = Get(id);
+  model.covariance.Change(model.posterior.factor(), x, -1 / prior_.noise_variance());
+  model.posterior.Remove(x, r);
+  if (model.own) model.own->data.Remove(x, r);
 }
 
 void ModelPool::AddRecency(ModelId id, const Recency& recency) {
@@ -59,32 +87,46 @@ void ModelPool::RemoveRecency(ModelId id, const Recency& recency) {
 
 void ModelPool::CountUser(ModelId id, int change) {
   PoolModel& model = Get(id);
-  CODBAND_CHECK(change > 0 || model.users > 0);
+  CODBAND_CHECK(change > 0 || model.own_users() > 0);
   model.users = change > 0 ? model.users + 1 : model.users - 1;
 }
 
 void ModelPool::Correct(ModelId id, const linalg::SufficientStats& from,
                         const linalg::SufficientStats& to) {
-  Get(id).posterior.Correct(from, to);
+  PoolModel& model = Get(id);
+  model.posterior.Correct(from, to);
+  if (model.own) model.own->data.Correct(from, to);
 }
 
 void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data) {
   PoolModel& model = Get(id);
   model.periods += periods;
   total_periods_ += periods;
-  if (data.m() > 0) model.posterior.Add(data);
+  restructured_ = true;
+  if (data.m() == 0) return;
+  model.posterior.Add(data);
+  model.covariance.Forget();
+  if (model.own) model.own->data.Add(data);
 }
 
 void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
                               const linalg::SufficientStats& data) {
   PoolModel& model = Get(id);
-  CODBAND_CHECK(model.periods >= periods);
+  CODBAND_CHECK(model.own_periods() >= periods);
+  restructured_ = true;
   model.periods -= periods;
   total_periods_ -= periods;
   if (model.periods == 0) {
     models_.erase(models_.begin() + (&model - models_.data()));
   } else if (data.m() > 0) {
     model.posterior.Remove(data);
+    model.covariance.Forget();
+    if (!model.own) return;
+    if (model.own_periods() > 0) {
+      model.own->data.Remove(data);
+    } else {
+      model.own->data.Clear();  // rounding included
+    }
   }
 }
 
@@ -115,11 +157,25 @@ void ModelPool::Load(ByteReader& in) {
                     .posterior = prior_};
     model.posterior.Load(in);
     model.recency.Load(in);
-    if (model.id >= next_id_ || (!models_.empty() && model.id <= models_.back().id)) {
+    const bool own_id = model.id >> kCounterBits == next_id_ >> kCounterBits;
+    if ((own_id && model.id >= next_id_) || (!models_.empty() && model.id <= models_.back().id)) {
       in.Fail("model id", "is out of order");
     }
     total_periods_ += model.periods;
     models_.push_back(std::move(model));
+  }
+  partition_.reset();
+  aliases_ = {};
+}
+
+void ModelPool::SaveCovariances(ByteWriter& out) const {
+  for (const PoolModel& model : models_) model.covariance.Save(out);
+}
+
+void ModelPool::LoadCovariances(ByteReader& in) {
+  for (PoolModel& model : models_) {
+    if (!in.ok()) return;
+    model.covariance.Load(in, prior_.dim());
   }
 }
 

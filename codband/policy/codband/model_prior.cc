@@ -43,7 +43,7 @@ void ModelPrior::Weights(const ModelPool& pool, double concentration, const Visi
                          std::span<double> out) const {
   CODBAND_DCHECK(out.size() == pool.size() + 1);
   double credit = 0;
-  for (const double c : credits_) credit += c;
+  for (std::size_t expert = 0; expert < kExperts; ++expert) credit += Credit(expert);
   const double others =
       static_cast<double>(pool.total_periods()) - (visitor.own.has_value() ? 1 : 0);
   const double existing = others / (others + concentration);
@@ -52,7 +52,7 @@ void ModelPrior::Weights(const ModelPool& pool, double concentration, const Visi
   if (others == 0) return;
   double silent = 0;  // the weight of experts without an opinion
   for (std::size_t expert = kExperts; expert-- > 0;) {
-    double weight = credits_[expert] / credit;
+    double weight = Credit(expert) / credit;
     if (expert == kPopularity) weight += silent;
     if (weight == 0) continue;
     double total = 0;
@@ -80,13 +80,20 @@ void ModelPrior::Learn(const ModelPool& pool, const Visitor& visitor, std::size_
     double total = 0;
     for (std::size_t k = 0; k < pool.size(); ++k) total += Share(pool, visitor, expert, k);
     if (total == 0) return;  // without an opinion of all of them nothing is learned
-    chances[expert] = credits_[expert] * Share(pool, visitor, expert, index) / total;
+    chances[expert] = Credit(expert) * Share(pool, visitor, expert, index) / total;
     sum += chances[expert];
   }
   if (sum == 0) return;
   for (std::size_t expert = 0; expert < kExperts; ++expert) {
     credits_[expert] += chances[expert] / sum;
   }
+}
+
+// Each started with one.
+ModelPrior::Credits ModelPrior::OwnCredits() const {
+  Credits credits = credits_;
+  for (double& credit : credits) credit = std::max(0.0, credit - 1);
+  return credits;
 }
 
 void ModelPrior::Save(ByteWriter& out) const { out.Doubles(credits_); }

@@ -53,12 +53,18 @@ class ModelPrior {
   // Credits the experts: the user's model is known to be the one at `index`.
   void Learn(const ModelPool& pool, const Visitor& visitor, std::size_t index);
 
+  // The cases credited so far, and those of other partitions (shared_pool.h), which are not saved
+  // here.
+  static constexpr std::size_t kExperts = 1 + RecencyClock::kRates + 1;
+  using Credits = std::array<double, kExperts>;
+  Credits OwnCredits() const;
+  const Credits& others() const { return others_; }
+  void SetOthers(const Credits& others) { others_ = others; }
+
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
  private:
-  static constexpr std::size_t kExperts = 1 + RecencyClock::kRates + 1;
-
   // Where an expert's credit is.
   static constexpr std::size_t kPopularity = 0;
   static constexpr std::size_t kFirstRate = 1;
@@ -70,7 +76,11 @@ class ModelPrior {
                std::size_t k) const;
 
   Experts experts_;
-  std::array<double, kExperts> credits_{};  // 0: not used
+  // What an expert is credited with, here and elsewhere; 0: not used.
+  double Credit(std::size_t expert) const { return credits_[expert] + others_[expert]; }
+
+  Credits credits_{};
+  Credits others_{};
 };
 
 // prior=crp: popularity alone. prior=hawkes: recency at all time constants with popularity beside

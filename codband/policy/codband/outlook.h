@@ -38,6 +38,11 @@ struct Outlook {
   const linalg::GaussianPosterior& Posterior(std::size_t k) const {
     return k < pool.size() ? pool.model(k).posterior : pool.prior();
   }
+  // Its covariance, if it is known; else nullptr.
+  const linalg::Covariance* CovarianceOf(std::size_t k) const {
+    return k < pool.size() && pool.model(k).covariance.known() ? &pool.model(k).covariance
+                                                               : nullptr;
+  }
   ModelId IdOf(std::size_t k) const { return k < pool.size() ? pool.model(k).id : kNoModel; }
 
   // If the user is on model k: E[θ | z = k], or θ̃ ~ N(μ_k, v²Σ_k) plus the departure.

@@ -58,6 +58,15 @@ void PastPeriods::Erase(ModelId model) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.model == model; });
 }
 
+std::size_t PastPeriods::HeapBytes() const {
+  std::size_t bytes = codband::HeapBytes(models_) + codband::HeapBytes(entries_);
+  for (const Entry& entry : entries_) {
+    bytes += entry.data.HeapBytes();
+    if (entry.recency != nullptr) bytes += sizeof(Recency) + kHeapBlock;
+  }
+  return bytes;
+}
+
 void PastPeriods::Save(ByteWriter& out) const {
   out.U32(forgotten_);
   out.U64(models_.size());

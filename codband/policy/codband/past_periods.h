@@ -55,6 +55,8 @@ class PastPeriods {
   void AddRecency(ModelId model, const RecencyClock& clock, const Recency& recency);
   void Erase(ModelId model);
 
+  std::size_t HeapBytes() const;
+
   void Save(ByteWriter& out) const;
   // `intercept`: the last feature of a vector is one.
   void Load(ByteReader& in, const RecordLayout& layout, bool intercept);

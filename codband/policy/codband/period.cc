@@ -72,6 +72,13 @@ void Period::Clear() {
   if (recent != nullptr) recent->Clear();
 }
 
+std::size_t Period::HeapBytes() const {
+  std::size_t bytes = data.HeapBytes();
+  if (recency != nullptr) bytes += sizeof(Recency) + kHeapBlock;
+  if (recent != nullptr) bytes += sizeof(*recent) + kHeapBlock + recent->HeapBytes();
+  return bytes;
+}
+
 void Period::Save(ByteWriter& out) const {
   out.U64(model);
   data.Save(out);

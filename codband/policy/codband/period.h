@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/heap_bytes.h"
 #include "codband/linalg/sufficient_stats.h"
 #include "codband/policy/codband/recency.h"
 #include "codband/policy/policy.h"
@@ -39,6 +40,10 @@ class RecentObservations {
   // intercept, were 0.
   void Grow(std::size_t dim, bool intercept);
 
+  std::size_t HeapBytes() const {
+    return codband::HeapBytes(features_) + codband::HeapBytes(rewards_);
+  }
+
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);
 
@@ -67,6 +72,8 @@ struct Period {
 
   // The period's contribution to the recency of its model; zero without prior=hawkes.
   const Recency& recency_mass() const { return RecencyMass(recency.get()); }
+
+  std::size_t HeapBytes() const;
 
   // `recent` is not in these bytes: format 3 has it further on, see WindowTestState.
   void Save(ByteWriter& out) const;

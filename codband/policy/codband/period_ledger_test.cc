@@ -12,6 +12,7 @@ const std::vector<double> kLedgerX = {1, 2};
 const std::vector<double> kLedgerY = {-1, 1};
 
 struct CountingState final : DetectorState {
+  std::size_t MemoryBytes() const override { return sizeof(*this); }
   void PeriodClosed() override { ++closed; }
   void Save(ByteWriter&) const override {}
   void Load(ByteReader&, const RecordLayout&) override {}

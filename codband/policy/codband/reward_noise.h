@@ -30,6 +30,19 @@ class RewardNoise {
     others_ -= std::min(others, others_);
     Judge();
   }
+  // How many rewards were 1, and neither 0 nor 1: here, and in other partitions (shared_pool.h),
+  // which is not saved here.
+  struct Counts {
+    std::uint64_t ones = 0;
+    std::uint64_t others = 0;
+  };
+  Counts own() const { return {ones_, others_}; }
+  const Counts& elsewhere() const { return elsewhere_; }
+  void SetElsewhere(const Counts& counts) {
+    elsewhere_ = counts;
+    Judge();
+  }
+
   // Every reward counts, so that a single one ends it: outliers=kept.
   void BeStrict() { strict_ = true; }
 
@@ -77,12 +90,17 @@ class RewardNoise {
   static constexpr std::uint64_t kHardlyAny = 50;  // ones for each other reward
   static constexpr std::uint64_t kForGood = std::uint64_t{1} << 40;
 
-  void Judge() { clicks_ = others_ == 0 || (!strict_ && others_ <= ones_ / kHardlyAny); }
+  void Judge() {
+    const std::uint64_t others = others_ + elsewhere_.others;
+    const std::uint64_t ones = ones_ + elsewhere_.ones;
+    clicks_ = others == 0 || (!strict_ && others <= ones / kHardlyAny);
+  }
 
   bool clicks_ = true;
   bool strict_ = false;
   std::uint64_t ones_ = 0;
   std::uint64_t others_ = 0;
+  Counts elsewhere_;
 };
 
 }  // namespace codband

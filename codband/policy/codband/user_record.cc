@@ -19,6 +19,17 @@ std::uint64_t UserRecord::observations() const {
   return sum;
 }
 
+void UserRecord::Translate(const ModelAliases& aliases) {
+  if (aliases.empty()) return;
+  if (has_period()) current.model = aliases.Resolve(current.model);
+  detector->Translate(aliases, current);
+}
+
+std::size_t UserRecord::HeapBytes() const {
+  return current.HeapBytes() + past.HeapBytes() + detector->MemoryBytes() +
+         (items == nullptr ? 0 : sizeof(*items) + kHeapBlock + items->HeapBytes());
+}
+
 std::string UserRecord::Fault() const {
   const std::uint64_t m = current.data.m();
   if (has_period() == (m == 0)) return fmt::format("the current period has {} observations", m);

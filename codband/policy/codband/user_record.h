@@ -9,6 +9,7 @@
 #include "codband/policy/codband/past_periods.h"
 #include "codband/policy/codband/period.h"
 #include "codband/policy/item_history.h"
+#include "codband/policy/model_aliases.h"
 
 namespace codband {
 
@@ -27,8 +28,14 @@ struct UserRecord {
   // Those that are remembered.
   std::uint64_t observations() const;
 
+  std::size_t HeapBytes() const;
+
   // Vectors have `dim` features from now on; the new ones were 0.
   void Grow(std::size_t dim);
+
+  // Models go by the names that they have since they were joined. Closed periods keep theirs: they
+  // are looked up by them.
+  void Translate(const ModelAliases& aliases);
 
   // What does not fit together; empty if all does.
   std::string Fault() const;

@@ -29,6 +29,9 @@ struct WindowTestState final : DetectorState {
   void PeriodClosed() override;
   std::size_t dim() const override { return own_regression.dim(); }
   void Grow(std::size_t dim, bool intercept) override;
+  std::size_t MemoryBytes() const override {
+    return sizeof(*this) + kHeapBlock + own_regression.HeapBytes() + badness.HeapBytes();
+  }
   std::string Fault(const Period& period) const override;
   // Format 3 has the recent observations of likelihood=product in the middle of this state.
   void SaveBesidePeriod(const Period& period, ByteWriter& out) const override;

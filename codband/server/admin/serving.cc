@@ -37,7 +37,12 @@ Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
   if (!config.server.tls.empty()) CODBAND_RETURN_IF_ERROR(LoadTls(config.server.tls).status());
   CODBAND_RETURN_IF_ERROR(serving->OpenKeys());
   CODBAND_RETURN_IF_ERROR(serving->OpenDecisionLog());
-  if (const Status status = serving->OpenEngine(); !status.ok()) {
+  const bool is_node = !options.cluster.dsns.empty();
+  if (is_node && options.demo) {
+    return Status::InvalidArgument("--demo and --cluster: a demonstration has a server of its own");
+  }
+  if (const Status status = is_node ? serving->OpenCluster(options.cluster) : serving->OpenEngine();
+      !status.ok()) {
     how = status.code() == StatusCode::kInvalidArgument ? ServeExit::kSettings : ServeExit::kData;
     return status;
   }
@@ -46,6 +51,7 @@ Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
     return status;
   }
   CODBAND_RETURN_IF_ERROR(serving->WriteNote());
+  if (is_node) serving->JoinCluster();
   if (options.demo) {
     auto demo = Demo::Start(*serving->engine_, {.seed = config.engine.seed});
     if (!demo.ok()) return demo.status();
@@ -118,24 +124,47 @@ Status Serving::OpenDecisionLog() {
   return {};
 }
 
-Status Serving::OpenEngine() {
+Status Serving::PrepareData() {
   CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(config_.data));
   CloseToOthers(config_.data, Reach::kOne);
-  CloseToOthers(config_.data / "rocksdb", Reach::kTree);
   CloseToOthers(BackupRoot(config_), Reach::kOne);
+  return {};
+}
+
+std::function<void(const engine::FinishedDecision&)> Serving::OnFinished() const {
+  if (log_ == nullptr) return {};
+  return [log = log_.get()](const engine::FinishedDecision& decision) { log->Append(decision); };
+}
+
+Status Serving::OpenCluster(const ClusterOptions& options) {
+  CODBAND_RETURN_IF_ERROR(PrepareData());
+  auto member = ClusterMember::Open(options, log_sink_);
+  if (!member.ok()) return member.status();
+  member_ = std::move(member).value();
+  return {};
+}
+
+void Serving::JoinCluster() {
+  std::error_code error;
+  EngineHostOptions engines{.data = std::filesystem::absolute(config_.data, error),
+                            .store = config_.store,
+                            .engine = config_.engine,
+                            .on_finished = OnFinished()};
+  engines.engine.log = log_sink_;
+  member_->Join(url_, std::move(engines),
+                [this](store::Partition, engine::Engine* engine) { service_->SetEngine(engine); });
+}
+
+Status Serving::OpenEngine() {
+  CODBAND_RETURN_IF_ERROR(PrepareData());
+  CloseToOthers(config_.data / "rocksdb", Reach::kTree);
   // Absolute: by that paths are recognised in messages, which clients get without them.
   std::error_code error;
   auto store = OpenDataStore(std::filesystem::absolute(config_.data, error), config_.store);
   if (!store.ok()) return store.status();
-  std::function<void(const engine::FinishedDecision&)> on_finished;
-  if (log_ != nullptr) {
-    on_finished = [log = log_.get()](const engine::FinishedDecision& decision) {
-      log->Append(decision);
-    };
-  }
   engine::EngineOptions options = config_.engine;
   options.log = log_sink_;
-  auto engine = engine::Engine::Open(std::move(store).value(), options, std::move(on_finished));
+  auto engine = engine::Engine::Open(std::move(store).value(), options, OnFinished());
   if (engine.ok()) {
     engine_ = std::move(engine).value();
     return {};
@@ -149,19 +178,30 @@ Status Serving::OpenEngine() {
                       engine.status().message(), config_.engine.dim)};
 }
 
+Result<std::unique_ptr<Server>> Serving::StartHttp(const ServerOptions& options) {
+  ApiOptions api{.mode = config_.api.mode,
+                 .decision_log = log_.get(),
+                 .backup_root = BackupRoot(config_),
+                 .settings = SettingsJson(config_),
+                 .log_directory = config_.decision_log.directory,
+                 .user_from = config_.api.user_from};
+  if (member_ == nullptr) return StartServer(*engine_, options, std::move(api));
+  api.gatekeeper = options.gatekeeper;
+  api.tls = !options.tls.empty();
+  auto service =
+      std::make_unique<ClusterService>(options.max_body_bytes, std::move(api),
+                                       [member = member_.get()] { return member->OwnerUrl(); });
+  service_ = service.get();
+  return Server::Start(std::move(service), options);
+}
+
 Status Serving::Listen(bool any_port) {
-  const ApiOptions api{.mode = config_.api.mode,
-                       .decision_log = log_.get(),
-                       .backup_root = BackupRoot(config_),
-                       .settings = SettingsJson(config_),
-                       .log_directory = config_.decision_log.directory,
-                       .user_from = config_.api.user_from};
   ServerOptions options = config_.server;
   options.gatekeeper = keys_.get();
-  auto server = StartServer(*engine_, options, api);
+  auto server = StartHttp(options);
   if (!server.ok() && server.status().code() == StatusCode::kUnavailable && any_port) {
     options.port = 0;
-    server = StartServer(*engine_, options, api);
+    server = StartHttp(options);
   }
   if (server.ok()) {
     server_ = std::move(server).value();
@@ -180,6 +220,10 @@ Status Serving::Listen(bool any_port) {
 }
 
 std::string Serving::Greeting() const {
+  if (member_ != nullptr) {
+    return fmt::format("codband {} listens on {}\nA node of a cluster, policy {}{}\n", kVersion,
+                       url_, config_.engine.policy, keys_ == nullptr ? "" : ", key required");
+  }
   const std::size_t dim = engine_->dim();
   std::string text =
       fmt::format("codband {} listens on {}\nData in {}, policy {}, {}{}\n", kVersion, url_,
@@ -212,11 +256,14 @@ std::optional<std::string> Serving::DecisionLogNews() {
 }
 
 Status Serving::Stop() {
+  // While others take over, requests are passed on to them.
+  if (member_ != nullptr) member_->Leave();
   if (server_ != nullptr) {
     server_->Stop();
     if (!url_.empty()) RemoveServerNote(config_.data);
   }
   demo_.reset();
+  member_.reset();
   server_.reset();
   const Status status = engine_ == nullptr ? Status() : engine_->Close();
   engine_.reset();

@@ -11,6 +11,8 @@
 #include "codband/engine/engine.h"
 #include "codband/server/admin/demo.h"
 #include "codband/server/api/decision_log.h"
+#include "codband/server/cluster/cluster_member.h"
+#include "codband/server/cluster/cluster_service.h"
 #include "codband/server/config/config.h"
 #include "codband/server/http/server.h"
 #include "codband/server/keys/key_gate.h"
@@ -21,6 +23,7 @@ struct ServingOptions {
   bool demo = false;      // simulated listeners use the server
   bool any_port = false;  // take any free port if the configured one is in use
   LogSink log = {};       // told what an operator should know; may be empty
+  ClusterOptions cluster = {};
 };
 
 // How `codband serve` ends: its exit codes.
@@ -77,15 +80,23 @@ class Serving {
   void CloseToOthers(const std::filesystem::path& path, Reach reach);
   Status OpenKeys();
   Status OpenDecisionLog();
+  Status PrepareData();
   Status OpenEngine();
+  // Of a node: the engine comes when it has a partition.
+  Status OpenCluster(const ClusterOptions& options);
+  void JoinCluster();
+  std::function<void(const engine::FinishedDecision&)> OnFinished() const;
+  Result<std::unique_ptr<Server>> StartHttp(const ServerOptions& options);
   Status Listen(bool any_port);
   Status WriteNote() const;
 
   const ServeConfig config_;
   const LogSink log_sink_;
-  std::unique_ptr<DecisionLog> log_;  // may be null
-  std::unique_ptr<KeyGate> keys_;     // null: no key is required
-  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<DecisionLog> log_;        // may be null
+  std::unique_ptr<KeyGate> keys_;           // null: no key is required
+  std::unique_ptr<engine::Engine> engine_;  // null in a node of a cluster
+  std::unique_ptr<ClusterMember> member_;   // null unless it is one
+  ClusterService* service_ = nullptr;       // of a node; the server has it
   std::unique_ptr<Server> server_;
   std::unique_ptr<Demo> demo_;  // may be null
   std::string url_;

@@ -68,6 +68,7 @@ Awaitable<Status> Api::LearnHistory(Worker& worker, std::span<HistoryEvent> even
     engine_.Rank(
         std::move(request), [](const engine::RankReply&) {},
         [step = steps[i].get()](Status status) { step->ranked.Finish(std::move(status)); });
+    steps[i]->ranked.Started();
   }
   for (std::size_t i = 0; i < events.size(); ++i) {
     co_await steps[i]->ranked.Wait();
@@ -81,6 +82,7 @@ Awaitable<Status> Api::LearnHistory(Worker& worker, std::span<HistoryEvent> even
                    [step = steps[i].get()](Result<engine::RewardReply> reply) {
                      step->rewarded.Finish(std::move(reply));
                    });
+    steps[i]->rewarded.Started();
   }
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!steps[i]->waits) continue;

@@ -174,6 +174,8 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   out.Gauge("codband_models", "Models in the shared pool.", ToDouble(stats.models));
   out.Gauge("codband_users", "Users known.", ToDouble(stats.users));
   out.Gauge("codband_users_in_memory", "Users held in memory.", ToDouble(stats.users_in_memory));
+  out.Gauge("codband_users_memory_bytes", "Memory of the users held in it.",
+            ToDouble(stats.user_bytes));
   out.Gauge("codband_items", "Items in the catalogue.", ToDouble(stats.items));
   out.Gauge("codband_feature_columns", "Columns of a name or a crossing of their own.",
             ToDouble(stats.columns));

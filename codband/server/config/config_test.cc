@@ -91,6 +91,7 @@ max = 3.5
 out_of_range = "clip"
 [memory]
 users = 123
+users_mb = 99
 cache_mb = 5
 write_buffer_mb = 6
 [durability]
@@ -155,6 +156,7 @@ TEST_F(ConfigTest, EverySettingReachesItsOption) {
   EXPECT_EQ(config.log.format, LogFormat::kJson);
   EXPECT_EQ(config.log.level, LogLevel::kWarning);
   EXPECT_EQ(config.engine.users_in_memory, 123U);
+  EXPECT_EQ(config.engine.user_memory_bytes, std::size_t{99} << 20U);
   EXPECT_EQ(config.store.cache_bytes, 5U << 20);
   EXPECT_EQ(config.store.write_buffer_bytes, 6U << 20);
   EXPECT_FALSE(config.engine.sync);

@@ -20,6 +20,9 @@ namespace beast = boost::beast;
 // The cookie of a person who has logged in.
 inline constexpr std::string_view kSessionCookie = "codband_session";
 
+// With it a node of a cluster passes a request on. Such a one is not passed on again.
+inline constexpr const char* kForwardedHeader = "X-Codband-Forwarded";
+
 // The parts of a request's head that the server uses. Reused by a connection.
 struct RequestHead {
   enum class Expect { kNothing, kContinue, kOther };
@@ -35,7 +38,8 @@ struct RequestHead {
   std::string session;  // the cookie of kSessionCookie; empty: not sent
   std::string csrf;     // X-CSRF-Token
   bool accepts_gzip = false;
-  int version = 11;  // 10 for HTTP/1.0
+  bool forwarded = false;  // by another node of the cluster
+  int version = 11;        // 10 for HTTP/1.0
   Expect expect = Expect::kNothing;
   Type type = Type::kNone;
   Coding coding = Coding::kIdentity;
@@ -50,6 +54,7 @@ struct RequestHead {
     session.clear();
     csrf.clear();
     accepts_gzip = false;
+    forwarded = false;
     expect = Expect::kNothing;
     type = Type::kNone;
     coding = Coding::kIdentity;

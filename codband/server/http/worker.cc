@@ -2,8 +2,10 @@
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <ctime>
 #include <new>
+#include <thread>
 
 namespace codband::server {
 
@@ -125,7 +127,14 @@ void Worker::ResumeCompleted() {
   }
 }
 
-Awaitable<void> PendingCall::Wait() {
+PendingCall::~PendingCall() {
+  if (!started_) return;
+  while (state_.load(std::memory_order_acquire) != State::kCompleted) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+Awaitable<void> PendingCall::Suspend() {
   if (state_.load(std::memory_order_acquire) == State::kCompleted) co_return;
   auto initiate = [this](Handler handler) {
     handler_.emplace(std::move(handler));

@@ -147,11 +147,18 @@ class PendingCall {
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
+  // The call was made, and will complete. To be said by who makes several before they wait.
+  void Started() { started_ = true; }
   // Waits until Complete has been called; does not suspend if it has been already.
-  Awaitable<void> Wait();
+  Awaitable<void> Wait() {
+    Started();
+    return Suspend();
+  }
 
  protected:
-  ~PendingCall() = default;
+  // Where there was no memory to wait, or to make the next call, the coroutine ends before the call
+  // has completed: it blocks the thread until then.
+  ~PendingCall();
   // From any thread, once. The object may be destroyed before it returns.
   void Complete() {
     if (state_.exchange(State::kCompleted, std::memory_order_acq_rel) == State::kWaiting) {
@@ -164,7 +171,10 @@ class PendingCall {
   enum class State { kStarted, kWaiting, kCompleted };
   using Handler = asio::async_result<asio::use_awaitable_t<Executor>, void()>::handler_type;
 
+  Awaitable<void> Suspend();
+
   Worker& worker_;
+  bool started_ = false;
   std::atomic<State> state_ = State::kStarted;
   std::optional<Handler> handler_;
   PendingCall* next_ = nullptr;

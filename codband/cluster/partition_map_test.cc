@@ -1,0 +1,113 @@
+#include "codband/cluster/partition_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace codband::cluster {
+namespace {
+
+using store::Partition;
+
+PartitionMap MapOf(const std::vector<std::string>& owners, const std::vector<std::string>& nodes) {
+  PartitionMap map;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    map.partitions.push_back({.partition = static_cast<Partition>(i),
+                              .epoch = 1,
+                              .owner = owners[i],
+                              .lease_left_ms = owners[i].empty() ? 0 : 100});
+  }
+  for (const std::string& name : nodes) {
+    map.nodes.push_back({.name = name, .url = "http://" + name, .lease_left_ms = 100});
+  }
+  return map;
+}
+
+std::vector<Partition> OwnedBy(const PartitionMap& map, const std::string& node) {
+  std::vector<Partition> owned;
+  for (const auto& state : map.partitions) {
+    if (state.owner == node) owned.push_back(state.partition);
+  }
+  return owned;
+}
+
+// All nodes follow their plans in turns until none has one left. Returns the number of moves.
+int Settle(PartitionMap& map) {
+  int moves = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& node : map.nodes) {
+      if (node.lease_left_ms <= 0) continue;
+      const Plan plan = MakePlan(map, node.name, OwnedBy(map, node.name), {});
+      for (const Partition p : plan.take) {
+        EXPECT_TRUE(map.partitions[p].owner.empty());
+        map.partitions[p].owner = node.name;
+        map.partitions[p].lease_left_ms = 100;
+        changed = true;
+      }
+      if (!plan.give.empty()) {
+        map.partitions[plan.give[0]].owner = "";
+        map.partitions[plan.give[0]].lease_left_ms = 0;
+        changed = true;
+        ++moves;
+      }
+      EXPECT_LT(moves, 1000);
+      if (moves >= 1000) return moves;
+    }
+  }
+  return moves;
+}
+
+TEST(PartitionMapTest, UsersAreSpreadByTheHighBits) {
+  EXPECT_EQ(PartitionOf(0, 16), 0U);
+  EXPECT_EQ(PartitionOf(~std::uint64_t{0}, 16), 15U);
+  EXPECT_EQ(PartitionOf(std::uint64_t{5} << 60, 16), 5U);
+  EXPECT_EQ(PartitionOf(~std::uint64_t{0}, 1), 0U);
+  EXPECT_EQ(PartitionOf(~std::uint64_t{0}, 7), 6U);
+}
+
+TEST(PartitionMapTest, FreePartitionsAreSharedEvenly) {
+  for (const std::size_t nodes : {1, 2, 3, 5, 16, 20}) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < nodes; ++i) names.push_back("n" + std::to_string(i));
+    PartitionMap map = MapOf(std::vector<std::string>(16), names);
+    EXPECT_EQ(Settle(map), 0) << nodes;
+    for (const std::string& name : names) {
+      EXPECT_GE(OwnedBy(map, name).size(), 16 / nodes) << nodes;
+      EXPECT_LE(OwnedBy(map, name).size(), (16 + nodes - 1) / nodes) << nodes;
+    }
+  }
+}
+
+TEST(PartitionMapTest, ANewNodeGetsItsShareWithTheFewestMoves) {
+  PartitionMap map =
+      MapOf({"a", "a", "a", "a", "a", "a", "a", "a", "b", "b", "b", "b", "b", "b", "b", "b"},
+            {"a", "b", "c"});
+  EXPECT_EQ(Settle(map), 5);
+  EXPECT_EQ(OwnedBy(map, "c").size(), 5U);
+  EXPECT_EQ(MakePlan(map, "a", OwnedBy(map, "a"), {}).give.size(), 0U);
+}
+
+TEST(PartitionMapTest, TheShareOfADeadNodeIsTaken) {
+  PartitionMap map = MapOf({"a", "a", "b", "b", "c", "c"}, {"a", "b", "c"});
+  map.nodes[2].lease_left_ms = -5;
+  map.partitions[4].lease_left_ms = map.partitions[5].lease_left_ms = 0;
+  EXPECT_EQ(MakePlan(map, "a", {0, 1}, {}).take.size(), 1U);
+  EXPECT_EQ(MakePlan(map, "a", {0, 1}, {4, 5}).take.size(), 0U);
+  map.partitions[4].owner = map.partitions[5].owner = "";
+  EXPECT_EQ(Settle(map), 0);
+  EXPECT_EQ(OwnedBy(map, "a").size(), 3U);
+}
+
+TEST(PartitionMapTest, TheVersionGrowsWithEveryOwner) {
+  PartitionMap map = MapOf({"a", "", "b"}, {"a"});
+  const std::uint64_t before = map.version();
+  ++map.partitions[1].epoch;
+  EXPECT_GT(map.version(), before);
+  EXPECT_EQ(map.UrlOf(0), "http://a");
+  EXPECT_EQ(map.UrlOf(1), "");
+  EXPECT_EQ(map.UrlOf(2), "");  // an owner who is not known
+}
+
+}  // namespace
+}  // namespace codband::cluster

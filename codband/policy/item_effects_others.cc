@@ -1,0 +1,98 @@
+// What partitions know of items together (shared_pool.h).
+#include <algorithm>
+
+#include "codband/policy/item_effects.h"
+
+namespace codband {
+
+std::vector<ItemSums> ItemEffects::OwnSums() const {
+  std::vector<ItemSums> sums;
+  for (const Item& item : items_) {
+    if (item.groups.empty()) continue;
+    sums.push_back({.id = item.id,
+                    .shown = item.shown,
+                    .reward = item.reward,
+                    .squares = item.squares,
+                    .own_products = item.own_products,
+                    .own_squares = item.own_squares,
+                    .groups = item.groups});
+  }
+  std::ranges::sort(sums, {}, &ItemSums::id);
+  return sums;
+}
+
+void ItemEffects::DropOthers(Item& item) {
+  if (!item.shared) return;
+  const ItemSums& others = item.shared->others;
+  others_count_ -= others.shown;
+  own_products_ -= others.own_products;
+  own_squares_ -= others.own_squares;
+  item.shared.reset();
+}
+
+void ItemEffects::TakeOthers(std::span<const ItemSums> others) {
+  for (const ItemSums& sums : others) {
+    auto found = slots_.find(sums.id);
+    if (found == slots_.end()) {
+      if (items_.size() >= kMostItems) continue;
+      found = slots_.emplace(sums.id, static_cast<std::uint32_t>(items_.size())).first;
+      items_.push_back({.id = sums.id, .life = 0});
+    }
+    Item& item = items_[found->second];
+    item.shared = std::make_unique<Shared>(Shared{.others = sums, .groups = {}});
+    others_count_ += sums.shown;
+  }
+}
+
+// Groups that are one by now.
+void ItemEffects::Rename(Item& item) const {
+  ItemSums named{.id = item.id};
+  named.Add({.id = item.id, .groups = item.groups}, aliases_);
+  item.groups = std::move(named.groups);
+}
+
+void ItemEffects::Import(std::span<const ItemSums> others, const ModelAliases& aliases) {
+  aliases_ = aliases;
+  others_count_ = 0;
+  for (std::size_t i = items_.size(); i-- > 0;) {
+    items_[i].shared.reset();
+    if (items_[i].groups.empty()) {
+      Erase(i);
+    } else {
+      Rename(items_[i]);
+    }
+  }
+  TakeOthers(others);
+  own_products_ = own_squares_ = 0;  // from scratch
+  for (const Item& item : items_) {
+    own_products_ += item.own_products + (item.shared ? item.shared->others.own_products : 0);
+    own_squares_ += item.own_squares + (item.shared ? item.shared->others.own_squares : 0);
+  }
+  if (count_ + others_count_ >= next_) {
+    Learn();
+  } else {
+    for (Item& item : items_) Refresh(item);
+  }
+}
+
+void ItemEffects::SaveOthers(ByteWriter& out) const {
+  std::vector<ItemSums> sums;
+  for (const Item& item : items_) {
+    if (item.shared) sums.push_back(item.shared->others);
+  }
+  std::ranges::sort(sums, {}, &ItemSums::id);
+  ItemSums::Save(sums, out);
+}
+
+// The items are there, and the sums over all of them too.
+void ItemEffects::LoadOthers(ByteReader& in, const ModelAliases& aliases) {
+  aliases_ = aliases;
+  others_count_ = 0;
+  TakeOthers(ItemSums::Load(in));
+  for (Item& item : items_) {
+    if (item.life == 0 && !item.shared) in.Fail("groups of an item", "are none");
+    Refresh(item);
+  }
+}
+
+}  // namespace codband

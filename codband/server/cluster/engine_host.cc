@@ -1,0 +1,207 @@
+#include "codband/server/cluster/engine_host.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <deque>
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "codband/base/clock.h"
+#include "codband/cluster/replica.h"
+#include "codband/cluster/store_replica.h"
+
+namespace codband::server {
+namespace {
+
+constexpr std::chrono::milliseconds kLookPeriod(200);
+constexpr std::chrono::seconds kEndPatience(10);
+
+// What callbacks have for the thread that waits.
+class Mailbox {
+ public:
+  void Put(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+  }
+  void RunNext() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !tasks_.empty(); });
+    const auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+};
+
+std::filesystem::path DirectoryOf(const std::filesystem::path& data, store::Partition partition) {
+  return data / fmt::format("partition-{}", partition);
+}
+
+}  // namespace
+
+EngineHost::EngineHost(store::PartitionLog& log, EngineHostOptions options, Serve serve,
+                       Broken broken)
+    : log_(log),
+      options_(std::move(options)),
+      serve_(std::move(serve)),
+      broken_(std::move(broken)) {}
+
+EngineHost::~EngineHost() {
+  for (const auto& [partition, life] : lives_) Close(partition, true, [] {});
+  for (const auto& [partition, life] : lives_) life->thread.join();
+}
+
+void EngineHost::Tell(LogLevel level, std::string message) const {
+  if (options_.engine.log) {
+    options_.engine.log({.level = level, .cause = "cluster", .message = std::move(message)});
+  }
+}
+
+void EngineHost::Open(const store::PartitionState& state, std::function<void(Status)> done) {
+  auto& life = lives_[state.partition];
+  if (life != nullptr) life->thread.join();  // it has been closed
+  life = std::make_unique<Life>();
+  life->state = state;
+  life->thread = std::thread([this, &life = *life, done = std::move(done)] { Live(life, done); });
+}
+
+void EngineHost::Close(store::Partition partition, bool fenced, std::function<void()> done) {
+  Life& life = *lives_.at(partition);
+  const std::lock_guard lock(life.mutex);
+  life.closing = true;
+  life.fenced |= fenced;
+  life.closed = std::move(done);
+  // Nothing of it can be written any more: those who wait are told.
+  if (fenced && life.store != nullptr) life.store->GiveUp("another node has taken over; try again");
+  life.changed.notify_all();
+}
+
+void EngineHost::Live(Life& life, const std::function<void(Status)>& done) {
+  auto engine = OpenEngine(life);
+  if (engine.ok()) serve_(life.state.partition, engine.value().get());
+  done(engine.status());
+  if (engine.ok()) {
+    KeepCheckpoints(life);
+    EndEngine(life, *engine.value());
+    engine.value().reset();
+  }
+  std::unique_lock lock(life.mutex);
+  life.changed.wait(lock, [&] { return life.closing; });
+  const auto closed = std::move(life.closed);
+  lock.unlock();
+  closed();
+}
+
+// Requests that were accepted are answered, unless the log does not answer for too long.
+void EngineHost::EndEngine(Life& life, engine::Engine& engine) {
+  const auto ended = std::async(std::launch::async, [&] {
+    serve_(life.state.partition, nullptr);
+    static_cast<void>(engine.Close());
+  });
+  if (ended.wait_for(kEndPatience) != std::future_status::ready) {
+    life.store->GiveUp("the node stops, and the log does not answer");
+    ended.wait();
+  }
+  const std::lock_guard lock(life.mutex);
+  life.store = nullptr;
+}
+
+Result<std::unique_ptr<engine::Engine>> EngineHost::OpenEngine(Life& life) {
+  const store::Partition partition = life.state.partition;
+  auto replica = cluster::StoreReplica::Open(DirectoryOf(options_.data, partition), options_.store);
+  if (!replica.ok()) return replica.status();
+  const std::uint64_t had = replica.value()->position().sequence;
+  Mailbox mailbox;
+  std::optional<Status> caught_up;
+  cluster::CatchUp(
+      log_, partition, *replica.value(), life.state.last_sequence,
+      [&](std::function<void()> task) { mailbox.Put(std::move(task)); },
+      [&](Status status) { caught_up = std::move(status); });
+  while (!caught_up) mailbox.RunNext();
+  CODBAND_RETURN_IF_ERROR(*caught_up);
+  Tell(LogLevel::kInfo, fmt::format("partition {}: the local copy had {} frames of {}", partition,
+                                    had, life.state.last_sequence));
+  const store::Claim claim = life.state.claim();
+  const cluster::Position position = replica.value()->position();
+  auto store = std::make_unique<cluster::ReplicatedStore>(
+      replica.value()->Take(), log_, claim, position,
+      [this, claim](bool fenced) { broken_(claim, fenced); });
+  {
+    const std::lock_guard lock(life.mutex);
+    life.store = store.get();
+    if (life.fenced) store->GiveUp("another node has taken over; try again");
+  }
+  auto engine = engine::Engine::Open(std::move(store), options_.engine, options_.on_finished);
+  if (!engine.ok()) {
+    const std::lock_guard lock(life.mutex);
+    life.store = nullptr;
+  }
+  return engine;
+}
+
+void EngineHost::KeepCheckpoints(Life& life) {
+  std::uint64_t stored = life.state.first_sequence - 1;  // what a checkpoint has
+  std::uint32_t attempt = 0;
+  double last_seconds = WallSeconds();
+  std::unique_lock lock(life.mutex);
+  while (true) {
+    const bool closing = life.changed.wait_for(lock, kLookPeriod, [&] { return life.closing; });
+    if (closing && life.fenced) return;
+    const std::uint64_t frames = life.store->position().sequence - stored;
+    const double waited_ms = 1000 * (WallSeconds() - last_seconds);
+    const bool due =
+        frames >= options_.checkpoint_frames ||
+        (frames > 0 && waited_ms >= static_cast<double>(options_.checkpoint_interval_ms));
+    if (closing) return;
+    if (!due) continue;
+    lock.unlock();
+    const Status status = StoreOneCheckpoint(life, stored, ++attempt);
+    if (!status.ok()) {
+      Tell(LogLevel::kWarning,
+           fmt::format("partition {}: no checkpoint could be stored: {}; nothing is lost, it is "
+                       "tried again, the log grows meanwhile",
+                       life.state.partition, status.message()));
+    }
+    last_seconds = WallSeconds();
+    lock.lock();
+  }
+}
+
+// The store is not closed while this thread is here.
+Status EngineHost::StoreOneCheckpoint(Life& life, std::uint64_t& sequence, std::uint32_t attempt) {
+  const std::filesystem::path directory =
+      DirectoryOf(options_.data, life.state.partition) / "checkpoint";
+  std::error_code ignored;
+  std::filesystem::remove_all(directory, ignored);
+  CODBAND_RETURN_IF_ERROR(life.store->Backup(directory));
+  Result<cluster::Checkpoint> checkpoint = Status(StatusCode::kUnavailable, "not read yet");
+  {
+    store::RocksDbOptions read_only = options_.store;
+    read_only.read_only = true;
+    const auto snapshot = store::OpenRocksDbStore(directory, read_only);
+    if (!snapshot.ok()) return snapshot.status();
+    checkpoint = cluster::ReadCheckpoint(*snapshot.value());
+  }
+  std::filesystem::remove_all(directory, ignored);
+  if (!checkpoint.ok()) return checkpoint.status();
+  checkpoint.value().attempt = attempt;
+  const std::uint64_t covered = checkpoint.value().position.sequence;
+  std::promise<Status> stored;
+  cluster::StoreCheckpoint(log_, life.state.claim(), std::move(checkpoint).value(),
+                           [&](Status status) { stored.set_value(std::move(status)); });
+  const Status status = stored.get_future().get();
+  if (status.ok()) sequence = covered;
+  return status;
+}
+
+}  // namespace codband::server

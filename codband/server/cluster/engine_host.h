@@ -1,0 +1,76 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "codband/base/log.h"
+#include "codband/base/status.h"
+#include "codband/cluster/node.h"
+#include "codband/cluster/replicated_store.h"
+#include "codband/engine/engine.h"
+#include "codband/store/partition_log.h"
+#include "codband/store/rocksdb_store.h"
+
+namespace codband::server {
+
+struct EngineHostOptions {
+  std::filesystem::path data = {};  // local copies are in folders of it, one for each partition
+  store::RocksDbOptions store = {};
+  engine::EngineOptions engine = {};
+  std::function<void(const engine::FinishedDecision&)> on_finished = {};
+  std::uint64_t checkpoint_frames = 20'000;      // a checkpoint goes to the log after so many
+  std::int64_t checkpoint_interval_ms = 60'000;  // or so long
+};
+
+// Serves engines on the log of their partitions: the local copy catches up with the log, an engine
+// opens it, and everything that it writes goes to the log first. Each partition has a thread, which
+// opens it, stores its checkpoints and closes it.
+class EngineHost final : public cluster::PartitionHost {
+ public:
+  // Told which engine serves a partition. nullptr: none from now on; returns once nobody uses the
+  // former one any more.
+  using Serve = std::function<void(store::Partition partition, engine::Engine* engine)>;
+  // The engine of this claim cannot write any more.
+  using Broken = std::function<void(const store::Claim& claim, bool fenced)>;
+
+  EngineHost(store::PartitionLog& log, EngineHostOptions options, Serve serve, Broken broken);
+  // Closes what is open; whatever waits for the log is given up.
+  ~EngineHost() override;
+
+  void Open(const store::PartitionState& state, std::function<void(Status)> done) override;
+  void Close(store::Partition partition, bool fenced, std::function<void()> done) override;
+
+ private:
+  // A partition from Open to Close.
+  struct Life {
+    store::PartitionState state = {};
+    std::thread thread = {};
+    std::mutex mutex = {};  // guards what follows
+    std::condition_variable changed = {};
+    bool closing = false;
+    bool fenced = false;
+    std::function<void()> closed = {};
+    cluster::ReplicatedStore* store = nullptr;  // while the engine has it
+  };
+  void Live(Life& life, const std::function<void(Status)>& done);
+  Result<std::unique_ptr<engine::Engine>> OpenEngine(Life& life);
+  void EndEngine(Life& life, engine::Engine& engine);
+  // Until it is to be closed.
+  void KeepCheckpoints(Life& life);
+  Status StoreOneCheckpoint(Life& life, std::uint64_t& sequence, std::uint32_t attempt);
+  void Tell(LogLevel level, std::string message) const;
+
+  store::PartitionLog& log_;
+  const EngineHostOptions options_;
+  const Serve serve_;
+  const Broken broken_;
+  std::map<store::Partition, std::unique_ptr<Life>> lives_;  // of the node's thread
+};
+
+}  // namespace codband::server

@@ -1,0 +1,248 @@
+// What an append is answered when connections, the server or other owners get in between.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "tests/postgres_testing.h"
+
+namespace codband::cluster {
+namespace {
+
+using store::Claim;
+using store::LogFrame;
+using store::PartitionState;
+
+class PostgresTroubleTest : public testing::Test {
+ protected:
+  std::unique_ptr<store::PartitionLog> Open(std::int64_t timeout_ms = 5000) const {
+    return OpenLog({.dsns = {PostgresServer::Shared().Dsn()},
+                    .loop = loop_,
+                    .partitions = 2,
+                    .timeout_ms = timeout_ms});
+  }
+  template <typename T>
+  static T Await(const std::function<void(std::function<void(T)>)>& call) {
+    auto answer = std::make_shared<std::promise<T>>();
+    auto future = answer->get_future();
+    call([answer](T value) { answer->set_value(std::move(value)); });
+    return future.get();
+  }
+  static Result<PartitionState> Acquire(store::PartitionLog& log, std::int64_t lease_ms = 60'000) {
+    return Await<Result<PartitionState>>(
+        [&](auto done) { log.Acquire(0, "node", lease_ms, std::move(done)); });
+  }
+  static Status Append(store::PartitionLog& log, Claim claim, std::uint64_t sequence,
+                       const std::string& frame) {
+    return Await<Status>([&](auto done) { log.Append(claim, sequence, frame, std::move(done)); });
+  }
+  static std::vector<std::string> Frames(store::PartitionLog& log) {
+    std::vector<std::string> frames;
+    while (true) {
+      const auto page = Await<Result<std::vector<LogFrame>>>(
+          [&](auto done) { log.Read(0, frames.size() + 1, 1 << 20, std::move(done)); });
+      EXPECT_TRUE(page.ok()) << page.status().ToString();
+      if (!page.ok() || page.value().empty()) return frames;
+      for (const LogFrame& frame : page.value()) frames.push_back(frame.bytes);
+    }
+  }
+
+  // How many sessions wait for a lock.
+  static std::uint64_t Waiting(Connection& connection) {
+    static constexpr Statement kWaiting{
+        "waiting",
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+        "application_name = 'codband'"};
+    const Reply reply = connection.Run(kWaiting, {});
+    EXPECT_TRUE(reply.ok()) << reply.problem;
+    return reply.ok() ? reply.rows.Number(0, 0) : 0;
+  }
+
+  const std::string loop_ = NewLoop();
+};
+
+// Appends from now on until it is told to stop, and remembers what the log has said.
+class Appender {
+ public:
+  Appender(store::PartitionLog& log, Claim claim) : log_(log), claim_(claim) { Next(); }
+  void Stop() {
+    stop_ = true;
+    WaitUntil([&] { return ended_.load(); });
+    EXPECT_TRUE(ended_);
+  }
+  std::vector<std::string> told() const { return told_; }
+  int refused() const { return refused_; }
+  std::size_t count() const { return count_; }
+
+ private:
+  void Next() {
+    const std::string frame = "frame " + std::to_string(++tries_);
+    log_.Append(claim_, told_.size() + 1, frame, [this, frame](const Status& status) {
+      if (status.ok()) {
+        told_.push_back(frame);
+        count_ = told_.size();
+      } else {
+        EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+        ++refused_;
+      }
+      if (stop_) {
+        ended_ = true;
+      } else {
+        Next();
+      }
+    });
+  }
+
+  store::PartitionLog& log_;
+  const Claim claim_;
+  std::vector<std::string> told_;
+  std::atomic<std::size_t> count_{0};
+  int tries_ = 0;
+  int refused_ = 0;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> ended_{false};
+};
+
+TEST_F(PostgresTroubleTest, ConnectionsThatAreCutLeaveNoDoubt) {
+  const auto log = Open();
+  Appender appender(*log, Acquire(*log).value().claim());
+  Psql psql(loop_);
+  for (int i = 0; i < 60; ++i) {
+    psql.Run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+        "application_name = 'codband' AND pid <> pg_backend_pid() AND query LIKE '%INTO log%'");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const std::size_t so_far = appender.count();
+  WaitUntil([&] { return appender.count() > so_far + 5; });
+  appender.Stop();
+  EXPECT_EQ(Frames(*log), appender.told());
+  EXPECT_GT(appender.told().size(), 10U);
+}
+
+TEST_F(PostgresTroubleTest, ACrashOfTheServerLeavesNoDoubt) {
+  const auto log = Open();
+  Appender appender(*log, Acquire(*log).value().claim());
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t before = appender.count();
+    WaitUntil([&] { return appender.count() > before + 20; });
+    PostgresServer::Shared().Stop(SIGQUIT);
+    PostgresServer::Shared().Start();
+  }
+  const std::size_t before = appender.count();
+  WaitUntil([&] { return appender.count() > before + 20; });
+  appender.Stop();
+  EXPECT_EQ(Frames(*log), appender.told());
+  EXPECT_GT(appender.told().size(), 60U);
+}
+
+// The server is slow: the client gives the append up, asks again, and the append happens after all.
+TEST_F(PostgresTroubleTest, AnAppendThatIsLateIsFoundOut) {
+  const auto log = Open(300);
+  const Claim claim = Acquire(*log).value().claim();
+  Psql locked(loop_), psql(loop_);
+  locked.Run("BEGIN; SELECT * FROM partitions WHERE p = 0 FOR UPDATE");
+  std::optional<Status> answer;
+  std::mutex mutex;
+  log->Append(claim, 1, "late", [&](const Status& status) {
+    const std::lock_guard lock(mutex);
+    answer = status;
+  });
+  // The append waits, and the question what has become of it behind it.
+  WaitUntil([&] { return Waiting(psql.connection()) >= 2; });
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_FALSE(answer.has_value());
+  }
+  locked.Run("COMMIT");
+  WaitUntil([&] {
+    const std::lock_guard lock(mutex);
+    return answer.has_value();
+  });
+  const std::lock_guard lock(mutex);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->ok(), !Frames(*log).empty()) << answer->ToString();
+  EXPECT_EQ(Append(*log, claim, answer->ok() ? 2 : 1, "next").code(), StatusCode::kOk);
+}
+
+// A server process is stopped before it reads the append. It finds it in its socket when everybody
+// believes that it did not happen.
+TEST_F(PostgresTroubleTest, AnAppendThatWasGivenUpCannotHappenLater) {
+  const auto log = Open(300);
+  const Claim claim = Acquire(*log).value().claim();
+  ASSERT_TRUE(Append(*log, claim, 1, "first").ok());
+  Psql psql(loop_);
+  static constexpr Statement kWho{"who",
+                                  "SELECT pid::bigint FROM pg_stat_activity WHERE state = 'idle' "
+                                  "AND query LIKE '%INTO log%' AND backend_start = (SELECT "
+                                  "max(backend_start) FROM pg_stat_activity WHERE state = 'idle' "
+                                  "AND query LIKE '%INTO log%')"};
+  const Reply who = psql.connection().Run(kWho, {});
+  ASSERT_TRUE(who.ok() && who.rows.size() == 1) << who.problem;
+  const auto process = static_cast<pid_t>(who.rows.Int(0, 0));
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  EXPECT_EQ(Append(*log, claim, 2, "given up").code(), StatusCode::kUnavailable);
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  static constexpr Statement kGone{
+      "gone", "SELECT pid::bigint FROM pg_stat_activity WHERE pid = $1::integer"};
+  WaitUntil([&] {
+    return psql.connection().Run(kGone, {static_cast<std::uint64_t>(process)}).rows.empty();
+  });
+  EXPECT_EQ(Frames(*log), std::vector<std::string>{"first"});
+  EXPECT_TRUE(Append(*log, claim, 2, "second").ok());
+}
+
+// Somebody else takes the partition while nobody knows what has become of the append.
+TEST_F(PostgresTroubleTest, ATakeoverKnowsWhetherTheLastAppendHappened) {
+  for (const bool append_first : {true, false}) {
+    const auto log = Open(300);
+    const auto other = Open(20'000);
+    const auto taken = Acquire(*log, 1);
+    ASSERT_TRUE(taken.ok()) << taken.status().ToString();
+    const std::uint64_t sequence = taken.value().last_sequence + 1;
+    Psql locked(loop_), psql(loop_);
+    locked.Run("BEGIN; SELECT * FROM partitions WHERE p = 0 FOR UPDATE");
+    std::promise<Status> appended;
+    std::promise<Result<PartitionState>> acquired;
+    const auto append = [&] {
+      log->Append(taken.value().claim(), sequence, "in doubt",
+                  [&](const Status& status) { appended.set_value(status); });
+    };
+    const auto acquire = [&] {
+      other->Acquire(0, "other", 1,
+                     [&](Result<PartitionState> state) { acquired.set_value(std::move(state)); });
+    };
+    // Who waits first comes first.
+    const std::uint64_t before = Waiting(psql.connection());
+    append_first ? append() : acquire();
+    WaitUntil([&] { return Waiting(psql.connection()) > before; });
+    append_first ? acquire() : append();
+    WaitUntil([&] { return Waiting(psql.connection()) >= before + 3; });
+    locked.Run("COMMIT");
+    const auto state = acquired.get_future().get();
+    ASSERT_TRUE(state.ok()) << state.status().ToString();
+    const Status answer = appended.get_future().get();
+    EXPECT_EQ(state.value().last_sequence, append_first ? sequence : sequence - 1);
+    EXPECT_EQ(answer.code(), append_first ? StatusCode::kOk : StatusCode::kGone)
+        << answer.ToString();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the leases are over
+  }
+}
+
+TEST_F(PostgresTroubleTest, ALogThatIsClosedMeanwhileSaysThatItDoesNotKnow) {
+  auto log = Open(300);
+  const Claim claim = Acquire(*log).value().claim();
+  Psql locked(loop_), psql(loop_);
+  locked.Run("BEGIN; SELECT * FROM partitions WHERE p = 0 FOR UPDATE");
+  std::promise<Status> appended;
+  log->Append(claim, 1, "x", [&](const Status& status) { appended.set_value(status); });
+  WaitUntil([&] { return Waiting(psql.connection()) >= 1; });
+  log.reset();
+  EXPECT_EQ(appended.get_future().get().code(), StatusCode::kIoError);
+  locked.Run("COMMIT");
+}
+
+}  // namespace
+}  // namespace codband::cluster
