@@ -3,7 +3,7 @@
 # does nothing. Arguments go to serve_load; see build/dev/bench/serve_load --help.
 #   scripts/load.sh                  about half a minute
 #   scripts/load.sh --soak 10        ten minutes, and the server's memory over time
-#   scripts/load.sh --dashboards 10 --seconds 10   with ten open dashboards, and without
+#   scripts/load.sh --dashboards 10 --seconds 2 --rounds 30   with ten open dashboards, and without
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/build.sh release codband

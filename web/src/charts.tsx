@@ -69,7 +69,7 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
         stroke: colour,
         width: curve.dashed ? 1.5 : 2.5,
         dash: curve.dashed ? [6, 4] : undefined,
-        points: {show: curve.values.length < 3, size: 6},
+        points: {show: (_, __, from, to) => to - from < 2, size: 6},
         value: (_, value) => number(value),
         spanGaps: true,
       });
@@ -87,7 +87,6 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
       font: '12px system-ui, sans-serif',
       size,
     });
-    const step = (props.times[1] ?? 0) - (props.times[0] ?? 0);
     plot.current?.destroy();
     plot.current = new uPlot(
       {
@@ -98,7 +97,7 @@ export function Curves(props: {times: number[]; curves: Curve[]; unit: string; s
         legend: {show: false},
         cursor: {drag: {x: false, y: false}},
         padding: [8, 36, 0, 0], // half of the last time
-        axes: [{...axis(32), space: 90, incrs: kTimeSteps.filter(each => each >= Math.min(60, step)), values: (self, ticks, _, __, apart) => {
+        axes: [{...axis(32), space: 90, incrs: ({data: [times]}) => kTimeSteps.filter(each => each >= Math.min(60, times[1] - times[0] || 0)), values: (self, ticks, _, __, apart) => {
           const {min = 0, max = 0} = self.scales.x;
           const clock = tickFormat(apart, max - min);
           return ticks.map(tick => clock.format(tick * 1000));

@@ -144,7 +144,10 @@ function App() {
   const name = kPages.find(page => page[0] === place.page)?.[1] ?? 'codband';
   useEffect(() => {
     document.title = (place.id ? `${place.id.slice(0, 60)} – ` : '') + `${name} – codband`;
-  }, [place.page, place.id]);
+    // On a phone the names of pages scroll.
+    const here = document.querySelector('.top nav [aria-current]');
+    here?.parentElement?.scrollTo({left: (here as HTMLElement).offsetLeft - 60});
+  }, [place.page, place.id, session]);
   if (error) return <main><Failure error={error} /></main>;
   if (!session) return <p class="loading">Loading …</p>;
   if (session.role === null) return <Login done={enter} />;
