@@ -67,9 +67,9 @@ constexpr double kKnown = 0.99;
 // With less than this chance of the model that they were on, a user may have changed.
 constexpr double kDoubtful = 0.9;
 
-// With more than this chance of another model, a user has changed. Clicks come to this slowly, so
-// that half of the changes found at 0.5 would be none.
-constexpr double kSure = 0.5;
+// With more than this chance of another model, a user is on it. Clicks come to it slowly: a change
+// is told a little later, since half of those found by then would be none.
+constexpr double kLikely = 0.5;
 constexpr double kSureOfClicks = 0.65;
 
 // Clicks say little: while the model that a user was on has less than this chance, the window is
@@ -161,12 +161,14 @@ class BayesDetector final : public ChangeDetector {
     return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
   }
   bool PoolIsForming() const { return pool_.observations() < young() * pool_.size(); }
+  // For how many observations past its review a period in doubt is not scored as a whole. Clicks of
+  // a user whose place was known take long to tell.
+  std::size_t LongestDoubt(const UserRecord& user) const {
+    const bool known = FilterState::Of(user).trial.placed;  // at the last review
+    return hyper_.noise().clicks() && known ? ChangeWindow::kLong * window_ : window_;
+  }
   // Whether the filter leaves open where the user is now. A period is not scored as a whole then:
   // it may turn out to be two.
-  // For how many observations at most.
-  std::size_t LongestDoubt() const {
-    return hyper_.noise().clicks() ? ChangeWindow::kLong * window_ : window_;
-  }
   bool IsInDoubt(const UserRecord& user) const { return ChanceOfOwnModel(user) < kDoubtful; }
   // Whether that may be for a change: of a young period on a model that is well known alone, since
   // a model that is not says as little of the user as of itself.
@@ -297,7 +299,8 @@ bool BayesDetector::Reassign(const LearnStep& step) {
     const Verdict verdict = FollowBelief(step.user);
     if (verdict != Verdict::kStays) return verdict == Verdict::kChanged;
     // Doubt that lasts comes from models that are alike, which a review tells apart.
-    if (length < step.user.next_review + LongestDoubt() && MayHaveChanged(step)) return false;
+    if (length < step.user.next_review + LongestDoubt(step.user) && MayHaveChanged(step))
+      return false;
   }
   if (ReviewDue(step.user, length)) Review(step);
   return false;
@@ -399,15 +402,16 @@ void BayesDetector::KeepSuspicion(const UserRecord& user, std::span<double> chan
 // observations since. The user may as well have been misplaced before: then all of them move.
 BayesDetector::Verdict BayesDetector::FollowBelief(UserRecord& user) {
   const Belief& belief = FilterState::Of(user).belief;
-  const double sure = hyper_.noise().clicks() ? kSureOfClicks : kSure;
-  const bool fresh = belief.fresh() > sure;
-  if (!fresh &&
-      (belief.size() == 0 || belief.chance(0) <= sure || belief.model(0) == user.current.model)) {
+  const bool fresh = belief.fresh() > kLikely;
+  if (!fresh && (belief.size() == 0 || belief.chance(0) <= kLikely ||
+                 belief.model(0) == user.current.model)) {
     return Verdict::kStays;
   }
   const PoolModel* target = fresh ? nullptr : &pool_.model(pool_.IndexOf(belief.model(0)).value());
   const std::size_t after = FindChange(user, target);
   const bool changed = !WholePeriodFits(user, target, after);
+  const double chance = fresh ? belief.fresh() : belief.chance(0);
+  if (changed && hyper_.noise().clicks() && chance <= kSureOfClicks) return Verdict::kStays;
   const ModelId to = target == nullptr ? pool_.Create() : target->id;
   if (changed) {
     Split(user, after, to);
@@ -500,10 +504,10 @@ bool BayesDetector::WholePeriodFits(const UserRecord& user, const PoolModel* tar
   const double there = target == nullptr ? concentration : static_cast<double>(target->periods);
   const double share = there / (static_cast<double>(pool_.total_periods()) + concentration);
   const double moved = densities[0] + std::log(there);
-  // A change, at any of the observations before.
+  // A change, at any observation of the window.
+  const double dates = static_cast<double>(std::min<std::uint64_t>(before_.m(), window.size()));
   const double hazard = hyper_.change_rate().hazard();
-  const double stayed =
-      densities[1] + std::log(others) + std::log(hazard * share * static_cast<double>(before_.m()));
+  const double stayed = densities[1] + std::log(others) + std::log(hazard * share * dates);
   return moved > stayed;
 }
 
