@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-0}
-program=${CODBAND_PROGRAM:-build/release/codband/codband}
+program=${TESTED_CODBAND:-build/release/codband/codband}
 out=out/cluster-demo
 [ -n "$(compgen -G '/usr/lib/postgresql/*/bin/initdb')" ] || scripts/setup.sh --test
 binaries=$(dirname "$(compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -1)")
@@ -71,8 +71,17 @@ send() { # PATH BODY
   curl -s -m 5 -o "$out/reply" -w '%{http_code}' -H 'Content-Type: application/json' \
     "http://127.0.0.1:808$((RANDOM % 3 + 1))$1" -d "$2" || true
 }
+any_node() {
+  local pid
+  for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null && return 0; done
+  return 1
+}
 until_answered() {
-  while true; do
+  while [ $seconds -eq 0 ] || [ $SECONDS -lt $seconds ]; do
+    if ! any_node; then
+      echo "No node runs any more; see $out/n1.log" >&2
+      exit 1
+    fi
     case $(send "$@") in
       2*) answered=$((answered + 1)); return ;;
       *) refused=$((refused + 1)); sleep 0.1 ;;
