@@ -68,11 +68,8 @@ void ItemEffects::Import(std::span<const ItemSums> others, const ModelAliases& a
     own_products_ += item.own_products + (item.shared ? item.shared->others.own_products : 0);
     own_squares_ += item.own_squares + (item.shared ? item.shared->others.own_squares : 0);
   }
-  if (count_ + others_count_ >= next_) {
-    Learn();
-  } else {
-    for (Item& item : items_) Refresh(item);
-  }
+  for (Item& item : items_) Refresh(item);
+  if (count_ + others_count_ >= next_) Learn();
 }
 
 void ItemEffects::SaveOthers(ByteWriter& out) const {

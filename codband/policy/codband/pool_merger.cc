@@ -8,6 +8,7 @@
 
 #include "codband/base/check.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/linalg/joint_likelihood.h"
 #include "codband/linalg/packed.h"
 #include "codband/policy/codband/parts.h"
 #include "codband/policy/codband/prior_learner.h"
@@ -116,7 +117,7 @@ class Joiner {
  public:
   Joiner(std::span<const PoolRegister> registers, const linalg::LinearPrior& prior, bool clicks,
          std::vector<ModelSums> models)
-      : prior_(prior), nothing_(prior) {
+      : prior_(prior), nothing_(prior), joint_(prior.dim()) {
     double concentration = 0;
     double rewards = 0;
     double count = 0;
@@ -160,35 +161,38 @@ class Joiner {
     return std::ranges::find(alone_, model.sums.id) != alone_.end();
   }
 
-  double Evidence(const Candidate& a, const Candidate& b) {
-    linalg::SufficientStats both = a.sums.data;
-    both.Add(b.sums.data);
-    linalg::GaussianPosterior joint = nothing_;
-    joint.Assign(prior_, both);
-    // ln Z but for what a sum of observations has as well.
-    const auto log_z = [](const linalg::GaussianPosterior& model) {
-      return 0.5 * (model.explained() - model.log_determinant());
-    };
-    const double likelihood =
-        trust_ * (log_z(joint) + log_z(nothing_) - log_z(*a.posterior) - log_z(*b.posterior));
-    if (!(likelihood > kSureOfOne)) return -std::numeric_limits<double>::infinity();
-    const auto n_a = static_cast<double>(a.sums.periods);
-    const auto n_b = static_cast<double>(b.sums.periods);
-    return likelihood + std::lgamma(n_a + n_b) - std::lgamma(n_a) - std::lgamma(n_b) -
-           log_concentration_;
+  // Of a model with each of those in `older_`. Z(a+b) / Z(a)Z(b) = p(D_b | a) / p(D_b).
+  void Compare(std::size_t b) {
+    models_.clear();
+    for (const std::size_t a : older_) models_.push_back({&*candidates_[a].posterior, false});
+    models_.push_back({&nothing_, false});
+    densities_.resize(models_.size());
+    joint_.LogDensities(candidates_[b].sums.data, models_, densities_);
+    for (std::size_t i = 0; i < older_.size(); ++i) {
+      const double likelihood = trust_ * (densities_[i] - densities_.back());
+      if (!(likelihood > kSureOfOne)) continue;
+      const auto n_a = static_cast<double>(candidates_[older_[i]].sums.periods);
+      const auto n_b = static_cast<double>(candidates_[b].sums.periods);
+      const double evidence = likelihood + std::lgamma(n_a + n_b) - std::lgamma(n_a) -
+                              std::lgamma(n_b) - log_concentration_;
+      if (!(evidence > candidates_[b].evidence)) continue;
+      candidates_[b].evidence = evidence;
+      candidates_[b].best = older_[i];
+    }
   }
 
   void FindBest(std::size_t b) {
     candidates_[b].evidence = -std::numeric_limits<double>::infinity();
-    if (IsAlone(candidates_[b])) return;
-    for (std::size_t a = 0; a < b; ++a) Consider(a, b);
+    older_.clear();
+    for (std::size_t a = 0; a < b; ++a) {
+      if (!IsAlone(candidates_[a])) older_.push_back(a);
+    }
+    if (!IsAlone(candidates_[b])) Compare(b);
   }
   void Consider(std::size_t a, std::size_t b) {
     if (IsAlone(candidates_[a]) || IsAlone(candidates_[b])) return;
-    const double evidence = Evidence(candidates_[a], candidates_[b]);
-    if (!(evidence > candidates_[b].evidence)) return;
-    candidates_[b].evidence = evidence;
-    candidates_[b].best = a;
+    older_ = {a};
+    Compare(b);
   }
 
   void Unite(std::size_t b, ModelAliases& aliases) {
@@ -217,6 +221,11 @@ class Joiner {
   linalg::GaussianPosterior nothing_;
   std::vector<Candidate> candidates_;
   std::vector<ModelId> alone_;
+  // Scratch.
+  linalg::JointLikelihood joint_;
+  std::vector<std::size_t> older_;
+  std::vector<linalg::JointLikelihood::Model> models_;
+  std::vector<double> densities_;
   double log_concentration_;
   double trust_;
 };
