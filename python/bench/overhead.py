@@ -1,6 +1,6 @@
 """What a step costs from Python and in C++, in the same run on the same visits.
 
-PYTHONPATH=build/dev/python python3 python/bench/overhead.py [policy ...]
+PYTHONPATH=build/dev/python python3 python/bench/overhead.py [--turns N] [policy ...]
 
 Recorded visits are played in C++ (bench/native_steps of the same build) and in Python in turn, each in a
 process of its own: one by one, and in batches (choosing for many visits, then learning them). Making and
@@ -18,7 +18,7 @@ import numpy as np
 
 import codband
 
-USERS, VISITS, ARMS, DIM, TURNS = 500, 10_000, 10, 25, 9
+USERS, VISITS, ARMS, DIM = 500, 10_000, 10, 25
 BATCHES = (50, 500)
 NATIVE = os.path.join(os.path.dirname(codband.__file__), "..", "..", "bench", "native_steps")
 
@@ -82,11 +82,11 @@ def in_batches(spec, size, arms, rewards):
     return 1e6 * (time.process_time() - start) / VISITS, float(np.sum(gains))
 
 
-def measure(spec, file):
+def measure(spec, file, turns):
     """Medians in C++ and Python: one by one, then for each size of batches."""
     sizes = (1, *BATCHES)
     times = {(size, side): [] for size in sizes for side in ("C++", "Python")}
-    for _ in range(TURNS):
+    for _ in range(turns):
         for size in sizes:
             fast, expected = native(spec, file, size)
             ours, reward = played([sys.executable, __file__, "--play", spec, file, str(size)])
@@ -100,13 +100,16 @@ def main():
     if sys.argv[1:2] == ["--play"]:
         play(sys.argv[2], sys.argv[3], int(sys.argv[4]))
         return
+    turns, specs = 9, sys.argv[1:]
+    if specs[:1] == ["--turns"]:
+        turns, specs = int(specs[1]), specs[2:]
     print("microseconds of processor time per step")
     print("policy     " + "   one by one: C++, Python, more".ljust(34) +
           "".join(f"   batches of {size}: C++, Python, times".ljust(42) for size in BATCHES))
     with tempfile.NamedTemporaryFile() as file:
         write_visits(file)
-        for spec in sys.argv[1:] or ["random", "linucb", "codband"]:
-            took = measure(spec, file.name)
+        for spec in specs or ["random", "linucb", "codband"]:
+            took = measure(spec, file.name, turns)
             one, python = took[1, "C++"], took[1, "Python"]
             line = f"{spec:10} {one:9.2f} {python:9.2f} {python - one:9.2f}     "
             for size in BATCHES:
