@@ -46,6 +46,8 @@ struct FilterState final : DetectorState {
 // the user's place in the pool is known, and changes are looked for, however young the period: each
 // observation updates the belief by the forward filter of change_filter.h. A period that is in
 // doubt by the filter is not reviewed, for a window's length at most: it may turn out to be two.
+// (Clicks take long to tell: while a change is suspected their window is four times as long, doubt
+// may last as long, and the hazard rises where many users change at once, fashion.h.)
 // When another model or a fresh parameter has
 // more than half of the belief, the change is dated within the window, and the observations since
 // then move to a new period on the new model; if the new model explains those before as well, the
