@@ -24,17 +24,17 @@ class Shop {
   Shop(std::uint64_t seed, std::size_t items)
       : seed_(seed), policy_(MakeOrDie("codband", {.dim = kDim})) {
     RandomStream random({seed, 0}, 700);
-    std::vector<double> tastes(kTastes * kDim);
-    random.FillNormal(tastes);
+    tastes_.resize(kTastes * kDim);
+    random.FillNormal(tastes_);
     for (std::size_t i = 0; i < items; ++i) {
       std::vector<double> x(kDim);
       random.FillNormal(x);
-      const double effect = 0.05 * random.Normal();
+      const double effect = 0.03 * random.Normal();
       std::vector<double> rates;
       for (std::size_t taste = 0; taste < kTastes; ++taste) {
         double fit = 0;
-        for (std::size_t f = 0; f < kDim; ++f) fit += x[f] * tastes[taste * kDim + f];
-        rates.push_back(std::clamp(0.1 + 0.02 * fit + effect, 0.01, 0.3));
+        for (std::size_t f = 0; f < kDim; ++f) fit += x[f] * tastes_[taste * kDim + f];
+        rates.push_back(std::clamp(0.1 + 0.06 * fit + effect, 0.01, 0.4));
       }
       Add(x, rates);
     }
@@ -74,6 +74,7 @@ class Shop {
  private:
   std::uint64_t seed_;
   std::unique_ptr<Policy> policy_;
+  std::vector<double> tastes_;
   std::vector<double> features_;
   std::vector<ItemId> ids_;
   std::vector<std::vector<double>> rates_;
@@ -84,6 +85,37 @@ class Shop {
 
 constexpr int kBefore = 4000;  // visits until something new comes
 constexpr int kShops = 10;
+
+std::vector<double> OrdinaryFeatures(std::uint64_t seed) {
+  std::vector<double> x(kDim);
+  RandomStream({seed, 1}, 702).FillNormal(x);
+  for (double& feature : x) feature *= 0.3;
+  return x;
+}
+
+// The share of visits of taste 0 that an item is shown in, after the first 50 of them.
+double ShareAfterFifty(Shop& shop, std::size_t item) {
+  int visits = 0;
+  int shown = 0;
+  while (visits < 350) {
+    const bool is_it = shop.Visit() == item;
+    if (shop.taste() != 0 || ++visits <= 50) continue;
+    shown += is_it ? 1 : 0;
+  }
+  return shown / 300.0;
+}
+
+TEST(ItemWorthTest, AHitIsShownAfterFiftyVisits) {
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= kShops; ++seed) {
+    Shop shop(seed, 20);
+    for (int i = 0; i < kBefore; ++i) shop.Visit();
+    const std::size_t hit = shop.Add(
+        OrdinaryFeatures(seed), {2 * shop.Rate(shop.Best(0), 0), 2 * shop.Rate(shop.Best(1), 1)});
+    sum += ShareAfterFifty(shop, hit);
+  }
+  EXPECT_GE(sum / kShops, 0.9);
+}
 
 TEST(ItemWorthTest, ADudWithFineFeaturesIsDroppedAfterFiftyShowings) {
   int visits = 0;
@@ -106,6 +138,50 @@ TEST(ItemWorthTest, ADudWithFineFeaturesIsDroppedAfterFiftyShowings) {
     // Of those it was never shown so often, it was dropped before.
   }
   EXPECT_LE(shown, 0.05 * std::max(visits, 1));
+}
+
+// Gaussian rewards of one taste; some items come often, some rarely. What is expected of an item,
+// features and effect together, is off by no more than its width says.
+TEST(ItemWorthTest, ExpectationsAreWithinTheirStatedWidths) {
+  constexpr std::size_t kItems = 300;
+  int within_one = 0;
+  int within_two = 0;
+  int all = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    RandomStream random({seed, 0}, 710);
+    std::vector<double> features(kItems * kDim);
+    random.FillNormal(features);
+    std::vector<double> effects(kItems);
+    random.FillNormal(effects);
+    std::vector<double> taste(kDim);
+    random.FillNormal(taste);
+    std::vector<ItemId> ids;
+    for (std::size_t i = 0; i < kItems; ++i) ids.push_back(100 + i);
+    const auto policy = MakeOrDie("codband", {.dim = kDim});
+    const auto offer = [&](std::size_t item) {
+      return ArmsView{std::span(features).subspan(item * kDim, kDim), kDim,
+                      std::span(ids).subspan(item, 1)};
+    };
+    const auto mean = [&](std::size_t item) {
+      return linalg::Dot(offer(item).arm(0), taste) + 0.5 * effects[item];
+    };
+    Decision decision;
+    for (std::uint64_t event = 0; event < 6000; ++event) {
+      const std::size_t item = std::min(random.Below(kItems), random.Below(kItems));
+      policy->Choose(event % kUsers, offer(item), {seed, event}, decision);
+      policy->Learn(decision, mean(item) + random.Normal(), {seed, event});
+    }
+    for (std::size_t i = 0; i < kItems; ++i) {
+      const Decision asked = policy->Choose(3, offer(i), {seed, 1});
+      const double off = std::abs(asked.mean - mean(i)) / asked.width;
+      within_one += off < 1 ? 1 : 0;
+      within_two += off < 2 ? 1 : 0;
+      ++all;
+    }
+  }
+  // 0.683 and 0.954 of a Gaussian.
+  EXPECT_NEAR(static_cast<double>(within_one) / all, 0.683, 0.04);
+  EXPECT_NEAR(static_cast<double>(within_two) / all, 0.954, 0.02);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -35,6 +36,9 @@ float Float(double sum) {
   return static_cast<float>(std::clamp(sum, -kLargest, kLargest));
 }
 
+// The variance, beside the noise's, of an item that is unlike the others.
+constexpr double kWideRatio = 1;
+
 double RatioAt(int step) { return step == 0 ? 0 : std::ldexp(1.0, step - kStepOfOne); }
 
 // While hardly any item has been shown twice its effect cannot be told from noise.
@@ -50,27 +54,32 @@ ItemEffects::ItemEffects(bool groups)
     : groups_(groups), item_step_(kItemStep), group_step_(groups ? kGroupStep : 0) {}
 
 const ItemEffects::Item* ItemEffects::Find(ItemId id) const {
-  const auto found = slots_.find(id);
-  return found == slots_.end() ? nullptr : &items_[found->second];
+  const std::uint32_t slot = slots_.Find(id);
+  return slot == ItemSlots::kNone ? nullptr : &items_[slot];
+}
+
+const ItemEffects::Item* ItemEffects::Find(const ItemHistory::Entry& entry) const {
+  const Item* const item = Find(entry.item);
+  return item != nullptr && item->life == entry.life ? item : nullptr;
 }
 
 ItemEffects::Item* ItemEffects::FindOrMake(ItemId id) {
-  const auto found = slots_.find(id);
-  if (found != slots_.end()) {
-    Item& item = items_[found->second];
+  const std::uint32_t slot = slots_.Find(id);
+  if (slot != ItemSlots::kNone) {
+    Item& item = items_[slot];
     if (item.life == 0) item.life = ++lives_;
     return &item;
   }
   if (items_.size() >= kMostItems) return nullptr;
-  slots_.emplace(id, static_cast<std::uint32_t>(items_.size()));
+  slots_.Set(id, static_cast<std::uint32_t>(items_.size()));
   return &items_.emplace_back(Item{.id = id, .life = ++lives_});
 }
 
 void ItemEffects::Erase(std::size_t slot) {
-  slots_.erase(items_[slot].id);
+  slots_.Erase(items_[slot].id);
   if (slot + 1 < items_.size()) {
     items_[slot] = std::move(items_.back());
-    slots_[items_[slot].id] = static_cast<std::uint32_t>(slot);
+    slots_.Set(items_[slot].id, static_cast<std::uint32_t>(slot));
   }
   items_.pop_back();
 }
@@ -82,29 +91,89 @@ double ItemEffects::OwnRatio() const {
   return std::clamp(slope, 0.0, kMostOwnRatio);
 }
 
+// A mixture of two Gaussians: the evidence of each is that of the sum H of residuals with weight A,
+// H ~ N(0, Aσ²(1 + τA)).
+ItemEffects::Moments ItemEffects::OfItem(double weight, double sum) const {
+  const double unlike = ChanceToBeUnlike();
+  const double spread = 1 + item_ratio_ * weight;
+  const double wide_spread = 1 + kWideRatio * weight;
+  const double square = weight > 0 ? sum * sum / (weight * noise_) : 0;
+  const double log_odds = std::log(unlike / (1 - unlike)) - 0.5 * std::log(wide_spread / spread) +
+                          0.5 * square * (1 / spread - 1 / wide_spread);
+  const double wide = 1 / (1 + std::exp(-log_odds));
+  const double mean = item_ratio_ * sum / spread;
+  const double apart = kWideRatio * sum / wide_spread - mean;
+  return {.mean = mean + wide * apart,
+          .variance = (1 - wide) * item_ratio_ / spread + wide * kWideRatio / wide_spread +
+                      wide * (1 - wide) * apart * apart / noise_,
+          .unlike = wide,
+          .unlike_variance = kWideRatio / wide_spread};
+}
+
 ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
                                     const ItemHistory* user) const {
-  const double nothing_known = item_ratio_ + group_ratio_;
-  const Item* item = nothing_known > 0 ? Find(id) : nullptr;
-  if (item == nullptr) return {.variance = nothing_known * noise_};
-  const double scale = 1 / (1 + item_ratio_ * item->weight);
-  const double item_mean = item_ratio_ * item->sum * scale;
-  const double item_variance = item_ratio_ * scale;
-  double mean = item_mean;
-  double variance = item_variance + group_ratio_;
-  if (group_ratio_ > 0) {
-    for (const Share& share : shares) {
-      const auto group = std::ranges::find(item->all_groups(), share.model, &Group::model);
-      if (group == item->all_groups().end()) continue;
-      const double w = 1 / (1 + group->weight * group_ratio_);
-      mean += share.chance * (w * (item_mean + group_ratio_ * group->sum) - item_mean);
-      variance +=
-          share.chance * (w * w * item_variance + group_ratio_ * w - item_variance - group_ratio_);
+  if (!(item_ratio_ + group_ratio_ > 0)) return {};
+  const Item* const item = Find(id);
+  if (item == nullptr) return OfUnknown();
+  return OfKnown(*item, shares, user == nullptr ? nullptr : user->Find(id));
+}
+
+void ItemEffects::Of(std::span<const ItemId> ids, std::span<const Share> shares,
+                     const ItemHistory* user, std::span<Effect> out) const {
+  constexpr std::size_t kChunk = 32;
+  std::array<const Item*, kChunk> items;
+  const bool any = item_ratio_ + group_ratio_ > 0;
+  const Effect unknown = any ? OfUnknown() : Effect{};
+  for (std::size_t first = 0; first < ids.size(); first += kChunk) {
+    const std::size_t count = any ? std::min(kChunk, ids.size() - first) : 0;
+    const auto id = [&](std::size_t i) { return ids[first + i]; };
+    for (std::size_t i = 0; i < count; ++i) slots_.Prefetch(id(i));
+    for (std::size_t i = 0; i < count; ++i) {
+      items[i] = Find(id(i));
+      if (items[i] != nullptr) __builtin_prefetch(items[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (items[i] != nullptr) __builtin_prefetch(items[i]->all_groups().data());
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      out[first + i] =
+          id(i) == kNoItem ? Effect{}
+          : items[i] == nullptr
+              ? unknown
+              : OfKnown(*items[i], shares, user == nullptr ? nullptr : user->Find(id(i)));
     }
   }
-  Effect out{.mean = mean, .variance = variance * noise_, .known = true};
-  const ItemHistory::Entry* const entry = user == nullptr ? nullptr : user->Find(id);
-  if (entry != nullptr && entry->life == item->life) {
+  if (!any) std::ranges::fill(out, Effect{});
+}
+
+ItemEffects::Effect ItemEffects::OfUnknown() const {
+  const Moments own = OfItem(0, 0);
+  return {.variance = (own.variance + group_ratio_) * noise_,
+          .unlike = own.unlike,
+          .unlike_variance = own.unlike_variance * noise_};
+}
+
+ItemEffects::Effect ItemEffects::OfKnown(const Item& item, std::span<const Share> shares,
+                                         const ItemHistory::Entry* entry) const {
+  const Moments own = OfItem(item.weight, item.sum);
+  double mean = own.mean;
+  double variance = own.variance + group_ratio_;
+  if (group_ratio_ > 0) {
+    for (const Share& share : shares) {
+      const auto group = std::ranges::find(item.all_groups(), share.model, &Group::model);
+      if (group == item.all_groups().end()) continue;
+      const double w = 1 / (1 + group->weight * group_ratio_);
+      mean += share.chance * (w * (own.mean + group_ratio_ * group->sum) - own.mean);
+      variance +=
+          share.chance * (w * w * own.variance + group_ratio_ * w - own.variance - group_ratio_);
+    }
+  }
+  Effect out{.mean = mean,
+             .variance = variance * noise_,
+             .known = true,
+             .unlike = own.unlike,
+             .unlike_variance = own.unlike_variance * noise_};
+  if (entry != nullptr && entry->life == item.life) {
     const double ratio = OwnRatio();
     out.own = ratio * entry->own / (1 + entry->shown * ratio);
     out.mean += out.own;
@@ -114,7 +183,10 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
 
 double ItemEffects::WorthOfTrying(const Effect& effect, double visits, double offered) const {
   if (!(effect.variance > 0)) return 0;
-  return std::sqrt(effect.variance) * GittinsIndex(effect.variance / noise_ * visits * offered);
+  const auto worth = [&](double variance, double chance) {
+    return std::sqrt(variance) * GittinsIndex(variance / noise_ * chance * visits * offered);
+  };
+  return std::max(worth(effect.variance, 1), worth(effect.unlike_variance, effect.unlike));
 }
 
 void ItemEffects::Refresh(Item& item) const {
@@ -195,25 +267,25 @@ void ItemEffects::Move(ItemHistory& user, ModelId from, ModelId to) {
   if (!groups_) return;
   for (ItemHistory::Entry& entry : user.entries()) {
     if (aliases_.Resolve(entry.model) != from) continue;
-    const auto found = slots_.find(entry.item);
-    const bool known = found != slots_.end() && items_[found->second].life == entry.life;
-    if (known) Remove(items_[found->second], entry);
+    Item* const item = Find(entry);
+    if (item != nullptr) Remove(*item, entry);
     entry.model = to;
-    if (!known) continue;
-    Add(items_[found->second], entry);
-    Refresh(items_[found->second]);
+    if (item == nullptr) continue;
+    Add(*item, entry);
+    Refresh(*item);
   }
 }
 
 void ItemEffects::Withdraw(const ItemHistory::Entry& entry) {
-  const auto found = slots_.find(entry.item);
-  if (found == slots_.end() || items_[found->second].life != entry.life) return;
-  Item& item = items_[found->second];
-  Remove(item, entry);
+  Item* const item = Find(entry);
+  if (item == nullptr) return;
+  Remove(*item, entry);
   count_ -= std::min<std::uint64_t>(entry.shown, count_);
-  if (item.groups.empty() && !item.shared) return Erase(found->second);
-  if (item.groups.empty()) item.life = 0;
-  Refresh(item);
+  if (item->groups.empty() && !item->shared) {
+    return Erase(static_cast<std::size_t>(item - items_.data()));
+  }
+  if (item->groups.empty()) item->life = 0;
+  Refresh(*item);
 }
 
 void ItemEffects::Forget(const ItemHistory& user) {
@@ -229,13 +301,14 @@ void ItemEffects::Forget(const ItemHistory& user) {
 }
 
 bool ItemEffects::ForgetItem(ItemId id) {
-  const auto found = slots_.find(id);
-  if (found == slots_.end()) return false;
-  DropOthers(items_[found->second]);
-  count_ -= std::min(items_[found->second].shown, count_);
-  own_products_ -= items_[found->second].own_products;
-  own_squares_ -= items_[found->second].own_squares;
-  Erase(found->second);
+  const std::uint32_t slot = slots_.Find(id);
+  if (slot == ItemSlots::kNone) return false;
+  Item& item = items_[slot];
+  DropOthers(item);
+  count_ -= std::min(item.shown, count_);
+  own_products_ -= item.own_products;
+  own_squares_ -= item.own_squares;
+  Erase(slot);
   next_ = 0;  // with the next showing: many may be forgotten at once
   return true;
 }
@@ -318,7 +391,7 @@ std::optional<ItemDescription> ItemEffects::Describe(ItemId id) const {
   const Effect own = Of(id, {});
   ItemDescription out{.shown = item->all_shown(), .reward = item->reward, .effect = own.mean};
   if (item->shared) out.reward += item->shared->others.reward;
-  out.width = std::sqrt(item_ratio_ / (1 + item_ratio_ * item->weight) * noise_);
+  out.width = std::sqrt(OfItem(item->weight, item->sum).variance * noise_);
   for (const Group& group : item->all_groups()) {
     const Share share{group.model, 1};
     const Effect effect = Of(id, {&share, 1});
@@ -409,9 +482,10 @@ void ItemEffects::Load(ByteReader& in) {
       item.groups.push_back(group);
     }
     if (item.groups.empty() && item.life != 0) in.Fail("groups of an item", "are none");
-    if (!slots_.emplace(item.id, static_cast<std::uint32_t>(i)).second) {
-      in.Fail("item", "appears twice");
-    }
+    if (item.id == kNoItem) in.Fail("item", "is none");
+    if (Find(item.id) != nullptr) in.Fail("item", "appears twice");
+    if (!in.ok()) return;
+    slots_.Set(item.id, static_cast<std::uint32_t>(i));
     Refresh(item);
     items_.push_back(std::move(item));
   }
@@ -419,9 +493,9 @@ void ItemEffects::Load(ByteReader& in) {
 
 void ItemEffects::Tally::Add(const ItemHistory& user) {
   for (const ItemHistory::Entry& entry : user.entries()) {
-    const auto found = effects_.slots_.find(entry.item);
-    if (found == effects_.slots_.end()) continue;
-    if (effects_.items_[found->second].life == entry.life) shown_[found->second] += entry.shown;
+    const Item* const item = effects_.Find(entry);
+    if (item != nullptr)
+      shown_[static_cast<std::size_t>(item - effects_.items_.data())] += entry.shown;
   }
 }
 

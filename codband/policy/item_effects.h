@@ -6,11 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/policy/item_history.h"
+#include "codband/policy/item_slots.h"
 #include "codband/policy/item_sums.h"
 #include "codband/policy/policy.h"
 
@@ -24,6 +25,8 @@ namespace codband {
 // H of their residuals, and w = 1/(1 + Aω),
 //   b_item           ~ N(τ ΣwH / (1 + τ ΣwA),  τσ² / (1 + τ ΣwA)),     sums over groups,
 //   b_item + b_group ~ N(w (b_item + ωH),  w² var(b_item) + wωσ²).
+// An item may be unlike those before it, with the variance σ² instead of τσ²: its effect is a
+// mixture of the two, each counting by its evidence.
 // docs/algorithms.md has the derivation; item_effects_test.cc compares with a dense computation.
 //
 // Beside them a user has favourites of their own. With A showings to the user and the sum H of what
@@ -37,8 +40,8 @@ namespace codband {
 // items. Where items have no effect both go to 0, and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
-// O(G) for each model that the user may be on. An item costs about 190 bytes and 32 for each group
-// once it has been shown, nothing before. Beyond kMostItems no more are followed.
+// O(G) for each model that the user may be on. An item costs about 220 bytes and 32 for each further
+// group once it has been shown, nothing before. Beyond kMostItems no more are followed.
 //
 // Saved and restored to the bit. Const functions may run concurrently, the others not.
 class ItemEffects {
@@ -58,14 +61,22 @@ class ItemEffects {
     double variance = 0;
     double own = 0;      // the part of the mean that is the user's own
     bool known = false;  // the item has been shown
+    // The chance that the item is unlike the others, and its variance then.
+    double unlike = 0;
+    double unlike_variance = 0;
   };
   // For a user who may be on these models; their chances add up to at most 1. `user`: what they
   // brought so far; nullptr: nothing.
   Effect Of(ItemId item, std::span<const Share> shares, const ItemHistory* user = nullptr) const;
+  // Of many, which `out` has a place for each of: memory is asked for ahead. kNoItem has none.
+  void Of(std::span<const ItemId> items, std::span<const Share> shares, const ItemHistory* user,
+          std::span<Effect> out) const;
 
   // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
   // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
-  // had so far, in a share `offered` of which the item is on offer.
+  // had so far, in a share `offered` of which the item is on offer. Of an item that may be unlike
+  // the others it is at least what it would be if that were so, with as many visits as that is
+  // likely.
   double WorthOfTrying(const Effect& effect, double visits, double offered) const;
   // That share, where so many of the arms on offer are known: of the known items, those that are
   // here now. Where the whole catalogue is always on offer it is 1 from the start; where a few of
@@ -149,8 +160,27 @@ class ItemEffects {
     double all_squares() const { return squares + (shared ? shared->others.squares : 0); }
   };
 
+  // Of an item's own effect, given ΣwA and ΣwH; the variance as a multiple of the noise's.
+  struct Moments {
+    double mean = 0;
+    double variance = 0;
+    double unlike = 0;  // the chance that it is unlike the others, and its variance then
+    double unlike_variance = 0;
+  };
+  Moments OfItem(double weight, double sum) const;
+  // Each item may be unlike those before it, by the rule of succession.
+  double ChanceToBeUnlike() const { return 1 / static_cast<double>(items_.size() + 2); }
+  Effect OfUnknown() const;
+  Effect OfKnown(const Item& item, std::span<const Share> shares,
+                 const ItemHistory::Entry* entry) const;
+
   Item* FindOrMake(ItemId id);
   const Item* Find(ItemId id) const;
+  // nullptr if the item has been forgotten since.
+  const Item* Find(const ItemHistory::Entry& entry) const;
+  Item* Find(const ItemHistory::Entry& entry) {
+    return const_cast<Item*>(std::as_const(*this).Find(entry));
+  }
   void Erase(std::size_t slot);
   void DropOthers(Item& item);
   void TakeOthers(std::span<const ItemSums> others);
@@ -174,7 +204,7 @@ class ItemEffects {
 
   bool groups_;
   std::vector<Item> items_;
-  std::unordered_map<ItemId, std::uint32_t> slots_;
+  ItemSlots slots_;
   std::uint32_t lives_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t next_ = 16;

@@ -32,13 +32,14 @@ void ItemEffects::DropOthers(Item& item) {
 
 void ItemEffects::TakeOthers(std::span<const ItemSums> others) {
   for (const ItemSums& sums : others) {
-    auto found = slots_.find(sums.id);
-    if (found == slots_.end()) {
+    std::uint32_t slot = slots_.Find(sums.id);
+    if (slot == ItemSlots::kNone) {
       if (items_.size() >= kMostItems) continue;
-      found = slots_.emplace(sums.id, static_cast<std::uint32_t>(items_.size())).first;
+      slot = static_cast<std::uint32_t>(items_.size());
+      slots_.Set(sums.id, slot);
       items_.push_back({.id = sums.id, .life = 0});
     }
-    Item& item = items_[found->second];
+    Item& item = items_[slot];
     item.shared = std::make_unique<Shared>(Shared{.others = sums, .groups = {}});
     others_count_ += sums.shown;
   }

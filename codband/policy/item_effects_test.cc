@@ -57,13 +57,6 @@ class ItemEffectsTest : public testing::Test {
   std::map<UserId, ItemHistory> users_;
 };
 
-// The covariance, in units of the noise, of what two showings of items bring.
-double Shared(const ItemEffects& effects, const Showing& a, const Showing& b) {
-  if (a.item != b.item) return 0;
-  return (effects.item_variance() + (a.group == b.group ? effects.group_variance() : 0)) /
-         effects.noise_variance();
-}
-
 // Users who like some items and not others, whatever others say of them.
 TEST_F(ItemEffectsTest, WhatAUserBroughtIsExpectedOfThemAgain) {
   RandomStream random({7, 0}, 601);
@@ -123,35 +116,75 @@ TEST_F(ItemEffectsTest, ForgettingTakesOutWhatWasTheUsersOwn) {
   EXPECT_NEAR(in.Double("squares"), 0, 1e-3);
 }
 
+// What is expected of one item in a group, by the joint Gaussian of the item's residuals where it
+// is like the others and where it is not, each counting by its evidence.
+ItemEffects::Effect Dense(const ItemEffects& effects, const std::vector<Showing>& all, ItemId item,
+                          ModelId group) {
+  std::vector<Showing> showings;
+  for (const Showing& each : all) {
+    if (each.item == item) showings.push_back(each);
+  }
+  const double noise = effects.noise_variance();
+  const double unlike = 1 / static_cast<double>(effects.size() + 2);
+  const auto n = static_cast<Eigen::Index>(showings.size());
+  const auto at = [&](Eigen::Index i) { return showings[static_cast<std::size_t>(i)]; };
+  Eigen::VectorXd residuals(n);
+  for (Eigen::Index i = 0; i < n; ++i) residuals[i] = at(i).residual;
+  double total = 0;
+  double mean = 0;
+  double square = 0;
+  for (const bool is_unlike : {false, true}) {
+    const auto shared = [&](ModelId a, ModelId b) {
+      return (is_unlike ? noise : effects.item_variance()) +
+             (a == b ? effects.group_variance() : 0);
+    };
+    Eigen::MatrixXd covariance = noise * Eigen::MatrixXd::Identity(n, n);
+    Eigen::VectorXd with_next(n);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      with_next[i] = shared(at(i).group, group);
+      for (Eigen::Index j = 0; j < n; ++j) covariance(i, j) += shared(at(i).group, at(j).group);
+    }
+    const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
+    const Eigen::MatrixXd lower = factor.matrixL();
+    const double weight =
+        (is_unlike ? unlike : 1 - unlike) * std::exp(-lower.diagonal().array().log().sum() -
+                                                     0.5 * residuals.dot(factor.solve(residuals)));
+    const double expected = with_next.dot(factor.solve(residuals));
+    const double variance = shared(group, group) - with_next.dot(factor.solve(with_next));
+    total += weight;
+    mean += weight * expected;
+    square += weight * (variance + expected * expected);
+  }
+  mean /= total;
+  return {.mean = mean, .variance = square / total - mean * mean};
+}
+
 TEST_F(ItemEffectsTest, PosteriorIsThatOfADenseComputation) {
-  const std::vector<Showing> showings = DrawShowings(1, 120, 7, 1, 0.7);
+  std::vector<Showing> showings = DrawShowings(1, 120, 7, 1, 0.7);
+  // One that is unlike the others.
+  for (UserId user = 0; user < 8; ++user) {
+    showings.push_back({.user = user, .group = user % 3, .item = 7, .residual = 6});
+  }
   Learn(showings);
   ASSERT_GT(effects_.item_variance(), 0);
   ASSERT_GT(effects_.group_variance(), 0);
-  const auto n = static_cast<Eigen::Index>(showings.size());
-  Eigen::MatrixXd covariance = Eigen::MatrixXd::Identity(n, n);
-  Eigen::VectorXd residuals(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    residuals[i] = showings[static_cast<std::size_t>(i)].residual;
-    for (Eigen::Index j = 0; j < n; ++j) {
-      covariance(i, j) += Shared(effects_, showings[static_cast<std::size_t>(i)],
-                                 showings[static_cast<std::size_t>(j)]);
-    }
-  }
-  const Eigen::LLT<Eigen::MatrixXd> factor(covariance);
-  for (ItemId item = 0; item < 8; ++item) {
+  for (ItemId item = 0; item < 9; ++item) {
     for (ModelId group = 0; group < 4; ++group) {  // the last ones have not been seen
-      const Showing next{.user = 0, .group = group, .item = item, .residual = 0};
-      Eigen::VectorXd shared(n);
-      for (Eigen::Index i = 0; i < n; ++i) {
-        shared[i] = Shared(effects_, next, showings[static_cast<std::size_t>(i)]);
-      }
-      const ItemEffects::Effect effect = Of(item, group);
-      EXPECT_NEAR(effect.mean, shared.dot(factor.solve(residuals)), 1e-9);
-      const double variance = Shared(effects_, next, next) - shared.dot(factor.solve(shared));
-      EXPECT_NEAR(effect.variance, variance * effects_.noise_variance(), 1e-9);
+      const ItemEffects::Effect dense = Dense(effects_, showings, item, group);
+      EXPECT_NEAR(Of(item, group).mean, dense.mean, 1e-9);
+      EXPECT_NEAR(Of(item, group).variance, dense.variance, 1e-9);
     }
   }
+}
+
+TEST_F(ItemEffectsTest, AnItemUnlikeTheOthersIsBelievedSooner) {
+  Learn(DrawShowings(14, 2000, 20, 0.15, 0));
+  const double usual = effects_.item_variance() / effects_.noise_variance();
+  for (UserId user = 0; user < 8; ++user) {
+    Learn({.user = user, .group = user % 3, .item = 99, .residual = 3});
+  }
+  EXPECT_GT(Of(99, 0).mean, 2);
+  EXPECT_LT(3 * 8 * usual / (1 + 8 * usual), 1);  // what it would be if it were like the others
 }
 
 TEST_F(ItemEffectsTest, AUserWhoMayBeOnSeveralModelsGetsTheirMean) {

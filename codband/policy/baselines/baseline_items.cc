@@ -1,5 +1,6 @@
 #include "codband/policy/baselines/baseline_items.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace codband {
@@ -12,13 +13,10 @@ ItemScores BaselineItems::ScoresOf(ArmsView arms) const {
   effects.resize(arms.count());
   means.resize(arms.count());
   scores.resize(arms.count());
-  std::size_t known = 0;
-  for (std::size_t i = 0; i < arms.count(); ++i) {
-    effects[i] = arms.items[i] == kNoItem ? ItemEffects::Effect{} : effects_.Of(arms.items[i], {});
-    known += effects[i].known ? 1 : 0;
-  }
+  effects_.Of(arms.items, {}, nullptr, effects);
+  const auto known = std::ranges::count_if(effects, &ItemEffects::Effect::known);
   const auto visits = static_cast<double>(effects_.showings());
-  const double offered = effects_.ShareOffered(known);
+  const double offered = effects_.ShareOffered(static_cast<std::size_t>(known));
   for (std::size_t i = 0; i < arms.count(); ++i) {
     means[i] = effects[i].mean;
     scores[i] = means[i] + effects_.WorthOfTrying(effects[i], visits, offered);

@@ -18,6 +18,7 @@ struct ChooseWorkspace {
   DepartureSolver departure_solver;
   std::vector<double> departure;
   std::vector<ItemEffects::Share> shares;
+  std::vector<ItemEffects::Effect> item_effects;
   std::vector<double> item_means;
   std::vector<double> item_variances;
   std::vector<double> added;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "codband/linalg/kernels.h"
 #include "codband/policy/codband/codband_policy.h"
 
@@ -42,20 +44,24 @@ void CoDBand::LookAtItems(ArmsView arms, const ItemHistory* user, ChooseWorkspac
   const std::span<const ItemEffects::Share> shares = LikelyModels(outlook, work.shares);
   const auto visits = static_cast<double>(outlook.Posterior(outlook.likeliest).stats().m());
   const std::size_t count = arms.count();
+  work.item_effects.resize(count);
   work.item_means.resize(count);
   work.item_variances.resize(count);
-  std::size_t known = 0;
+  items_.Of(arms.items, shares, user, work.item_effects);
+  const auto known = std::ranges::count_if(work.item_effects, &ItemEffects::Effect::known);
+  const double offered = items_.ShareOffered(static_cast<std::size_t>(known));
+  // Of all that are unknown it is the same.
+  double worth_of_unknown = -1;
   for (std::size_t i = 0; i < count; ++i) {
-    const ItemEffects::Effect effect =
-        arms.items[i] == kNoItem ? ItemEffects::Effect{} : items_.Of(arms.items[i], shares, user);
+    const ItemEffects::Effect& effect = work.item_effects[i];
     work.item_means[i] = effect.mean;
     work.item_variances[i] = effect.variance;
-    known += effect.known ? 1 : 0;
-  }
-  const double offered = items_.ShareOffered(known);
-  for (std::size_t i = 0; i < count; ++i) {
-    work.added[i] = work.item_means[i] +
-                    items_.WorthOfTrying({.variance = work.item_variances[i]}, visits, offered);
+    double worth = worth_of_unknown;
+    if (effect.known || arms.items[i] == kNoItem || worth < 0) {
+      worth = items_.WorthOfTrying(effect, visits, offered);
+      if (!effect.known && arms.items[i] != kNoItem) worth_of_unknown = worth;
+    }
+    work.added[i] = effect.mean + worth;
   }
   outlook.item_means = work.item_means;
   outlook.item_variances = work.item_variances;
