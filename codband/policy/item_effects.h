@@ -40,8 +40,8 @@ namespace codband {
 // items. Where items have no effect both go to 0, and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
-// O(G) for each model that the user may be on. An item costs about 220 bytes and 32 for each further
-// group once it has been shown, nothing before. Beyond kMostItems no more are followed.
+// O(G) for each model that the user may be on. An item costs about 220 bytes and 32 for each
+// further group once it has been shown, nothing before. Beyond kMostItems no more are followed.
 //
 // Saved and restored to the bit. Const functions may run concurrently, the others not.
 class ItemEffects {
@@ -208,6 +208,8 @@ class ItemEffects {
   std::uint32_t lives_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t next_ = 16;
+  // The grid of the variances' ratios: up to 1, since with more a single showing would decide.
+  static constexpr int kSteps = 14;
   int item_step_;
   int group_step_;
   double item_ratio_ = 0;   // τ

@@ -44,6 +44,7 @@ std::vector<ItemSums> ItemSums::Load(ByteReader& in) {
   const std::size_t count = in.Count("items", 7 * sizeof(std::uint64_t));
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     ItemSums item{.id = in.U64("item")};
+    if (item.id == kNoItem) in.Fail("item", "is none");
     item.shown = in.U64("showings of an item");
     item.reward = in.Double("reward of an item");
     item.squares = in.Double("squares of an item");

@@ -1,7 +1,5 @@
 #include "codband/policy/codband/bayes_detector.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "codband/policy/codband/assignment.h"
 #include "codband/policy/codband/change_filter.h"
 #include "codband/policy/codband/codband.h"
+#include "codband/policy/codband/explained.h"
 #include "codband/policy/codband/feature_vector.h"
 #include "codband/policy/codband/hyper_parameters.h"
 #include "codband/policy/codband/parts.h"
@@ -20,32 +19,6 @@
 #include "codband/policy/streams.h"
 
 namespace codband {
-
-std::string FilterState::Fault(const Period& period) const {
-  if (window.size() <= period.data.m()) return {};
-  return fmt::format("the window has {} observations, the period {}", window.size(),
-                     period.data.m());
-}
-
-// A change between two models that are one by now was none.
-void FilterState::Translate(const ModelAliases& aliases, const Period& period) {
-  belief.Translate(aliases);
-  if (trial.left == 0) return;
-  trial.old_model = aliases.Resolve(trial.old_model);
-  if (trial.old_model == period.model) trial.left = 0;
-}
-
-void FilterState::Save(ByteWriter& out) const {
-  window.Save(out);
-  belief.Save(out);
-  trial.Save(out);
-}
-
-void FilterState::Load(ByteReader& in, const RecordLayout& layout) {
-  window.Load(in, layout);
-  belief.Load(in);
-  trial.Load(in);
-}
 
 namespace {
 
@@ -79,8 +52,6 @@ constexpr double kSuspicious = 0.99;
 // A model whose predictions have less than this share of the noise's variance is well known.
 constexpr double kWellKnown = 0.2;
 
-// An observation so many standard deviations off is explained by no Gaussian.
-constexpr double kUnexplained = 6;
 // After an outlier so many observations are taken as they come.
 constexpr std::uint8_t kOutlierPause = 16;
 
@@ -183,8 +154,6 @@ class BayesDetector final : public ChangeDetector {
     return user.has_period() && user.current.data.m() > 0 && user.current.data.m() < young() &&
            !(IsPlaced(user) && IsInDoubt(user));
   }
-  bool IsExplained(const LearnStep& step) const;
-  bool Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const;
   void ContinueTrial(const LearnStep& step);
   void WeighFashion();
   void Review(const LearnStep& step);
@@ -224,25 +193,10 @@ bool BayesDetector::IsOutlier(const LearnStep& step) {
     --pause;
     return false;
   }
-  if (!step.beyond_limits && IsExplained(step)) return false;
+  if (!step.beyond_limits && SomeModelExplains(pool_, hyper_, ModelOf(step.user), step))
+    return false;
   pause = kOutlierPause;
   return true;
-}
-
-bool BayesDetector::IsExplained(const LearnStep& step) const {
-  if (Explains(ModelOf(step.user).posterior, step)) return true;
-  for (std::size_t k = 0; k < pool_.size(); ++k) {
-    if (Explains(pool_.model(k).posterior, step)) return true;
-  }
-  return false;
-}
-
-bool BayesDetector::Explains(const linalg::GaussianPosterior& model, const LearnStep& step) const {
-  const double residual = step.reward - linalg::Dot(step.x, model.mean());
-  const double allowed = residual * residual / (kUnexplained * kUnexplained);
-  const double sure = model.noise_variance() +
-                      hyper_.DepartureVariance() * hyper_.SquaredLength(step.x);  // at least
-  return allowed <= sure || allowed <= sure + model.Variance(step.x);
 }
 
 // Before it is known who shares with whom, the belief of the user's last review is of models that
