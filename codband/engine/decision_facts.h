@@ -12,7 +12,7 @@ namespace codband::engine {
 struct DecisionFacts {
   Mode mode = Mode::kOnline;
   Source source = Source::kPolicy;
-  bool agrees = false;        // the policy's choice is the first action
+  bool agrees = false;        // the policy expects most of the first action
   bool explored = false;      // every action had a chance to be chosen
   std::uint32_t offered = 0;  // how many actions there were; 0: made by a version without facts
   double baseline_mean = 0;   // expected reward of the first action

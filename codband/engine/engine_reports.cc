@@ -53,12 +53,20 @@ std::string_view KindText(const features::ColumnSpace::Column& column) {
   }
 }
 
+// Whether the policy expects most of the first action. What it would try to learn about others does
+// not count: where the baseline is shown it learns nothing of them, and would want to for ever.
+bool Agrees(const Ranking& ranking) {
+  const double best = std::ranges::max(ranking.arms, {}, &Ranking::Arm::mean).mean;
+  const std::size_t chosen = ranking.decision.arm;
+  return ranking.arms[0].mean == best && (chosen == 0 || ranking.arms[chosen].mean < best);
+}
+
 }  // namespace
 
 DecisionFacts LocalEngine::FactsOf(const RankRequest& request, const Ranking& ranking) const {
   const EventKey key{.seed = options_.seed, .event = HashEvent(request.event_id)};
   DecisionFacts facts{.mode = options_.mode,
-                      .agrees = ranking.decision.arm == 0,
+                      .agrees = Agrees(ranking),
                       .explored = options_.exploration_floor > 0,
                       .offered = static_cast<std::uint32_t>(ranking.arms.size()),
                       .baseline_mean = ranking.arms.front().mean};
