@@ -52,8 +52,9 @@ TEST(TargetTest, TableGoesByGroupAndSharesAmongCandidates) {
 }
 
 TEST(TargetTest, PolicyLearnsFromTheLogsChoiceNotFromItsOwn) {
-  // The log always chooses action 2, with reward 1; the policy must come to prefer it.
-  const SmallBandit bandit{.p = {0, 0, 1}, .mean = {0, 0, 1}};
+  // The log mostly chooses action 2, which alone brings something; the policy must come to prefer
+  // it.
+  const SmallBandit bandit{.p = {0.2, 0.2, 0.6}, .mean = {0, 0, 1}};
   const LoggedDecisions log = bandit.Log(50, 1);
   for (const char* spec : {"linucb:alpha=0.1", "codband", "club"}) {
     const auto target =

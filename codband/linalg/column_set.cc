@@ -125,16 +125,16 @@ void ColumnSet::Save(ByteWriter& out) const {
   }
 }
 
-void ColumnSet::Load(ByteReader& in) {
+void ColumnSet::Load(ByteReader& in, std::size_t dim) {
+  const std::size_t most = dim - (intercept_ && dim > 0 ? 1 : 0);
   std::vector<std::uint16_t> columns;
   std::uint64_t next = 0;
   for (std::uint32_t runs = in.U32("runs of columns"); runs > 0 && in.ok(); --runs) {
     const std::uint32_t first = in.U32("first column of a run");
     const std::uint32_t count = in.U32("columns of a run");
     const bool is_intercept = intercept_ && first == kIntercept && count == 1;
-    if (first < next || count == 0 ||
-        (!is_intercept && std::uint64_t{first} + count > kMaxDimension)) {
-      in.Fail("columns", fmt::format("has a run of {} at {}", count, first));
+    if (first < next || count == 0 || (!is_intercept && std::uint64_t{first} + count > most)) {
+      in.Fail("columns", fmt::format("has a run of {} at {}, of {} features", count, first, dim));
       break;
     }
     next = std::uint64_t{first} + count;

@@ -55,8 +55,8 @@ class ColumnSet {
   friend bool operator==(const ColumnSet& a, const ColumnSet& b);
 
   void Save(ByteWriter& out) const;
-  // Fails unless the columns rise and are columns of vectors of at most kMaxDimension features.
-  void Load(ByteReader& in);
+  // Fails unless the columns rise and are columns of vectors of `dim` features.
+  void Load(ByteReader& in, std::size_t dim);
 
  private:
   // For merging and saving: all columns, the intercept as kIntercept.

@@ -167,11 +167,11 @@ void SufficientStats::Save(ByteWriter& out) const {
   out.Doubles(S());
 }
 
-void SufficientStats::Load(ByteReader& in) {
+void SufficientStats::Load(ByteReader& in, std::size_t dim) {
   m_ = in.U64("number of observations");
   q_ = in.Double("sum of squared rewards");
   if (of_columns_) {
-    columns_.Load(in);
+    columns_.Load(in, dim);
     dim_ = static_cast<std::uint32_t>(columns_.size());
     sums_.assign(PackedSize(dim_) + dim_, 0.0);
   }
@@ -215,10 +215,10 @@ void CompactStats::Save(ByteWriter& out) const {
   out.Floats(sums_);
 }
 
-void CompactStats::Load(ByteReader& in) {
+void CompactStats::Load(ByteReader& in, std::size_t dim) {
   m_ = in.U64("number of observations");
   q_ = in.Double("sum of squared rewards");
-  columns_.Load(in);
+  columns_.Load(in, dim);
   sums_.assign(PackedSize(columns_.size()) + columns_.size(), 0.0F);
   in.Floats("sums", sums_);
 }

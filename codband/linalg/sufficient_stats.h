@@ -8,6 +8,7 @@
 #include "codband/base/bytes.h"
 #include "codband/base/heap_bytes.h"
 #include "codband/linalg/column_set.h"
+#include "codband/linalg/packed.h"
 
 namespace codband::linalg {
 
@@ -70,8 +71,9 @@ class SufficientStats {
 
   static std::size_t SavedBytes(std::size_t dim);  // unless of_columns()
   void Save(ByteWriter& out) const;
-  // Precondition: constructed with the saved dimension, or of_columns() as the saved set.
-  void Load(ByteReader& in);
+  // Precondition: constructed with the saved dimension, or of_columns() as the saved set; then of
+  // vectors of `dim` features.
+  void Load(ByteReader& in, std::size_t dim = kMaxDimension);
   // Into a set of_columns(): one that was saved over `dim` columns.
   void LoadAll(ByteReader& in, std::size_t dim);
 
@@ -111,7 +113,7 @@ class CompactStats {
   std::size_t HeapBytes() const { return columns_.HeapBytes() + codband::HeapBytes(sums_); }
 
   void Save(ByteWriter& out) const;
-  void Load(ByteReader& in);
+  void Load(ByteReader& in, std::size_t dim);
   // One that was saved over `dim` columns, without a list of them.
   void LoadAll(ByteReader& in, std::size_t dim);
 

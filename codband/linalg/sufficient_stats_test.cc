@@ -169,7 +169,7 @@ TEST(SufficientStatsTest, DamagedColumnsAreRefused) {
     out.Doubles(std::vector<double>(100));
     ByteReader in(out.bytes());
     SufficientStats stats = SufficientStats::OfColumns(true);
-    stats.Load(in);
+    stats.Load(in, 20);
     return !in.ok();
   };
   EXPECT_FALSE(refused({{0, 2}, {5, 1}, {0xffff, 1}}));
@@ -177,7 +177,9 @@ TEST(SufficientStatsTest, DamagedColumnsAreRefused) {
   EXPECT_TRUE(refused({{5, 1}, {0, 1}}));  // not rising
   EXPECT_TRUE(refused({{5, 0}}));          // none
   EXPECT_TRUE(refused({{0, 2000}}));       // more than there can be
-  EXPECT_TRUE(refused({{0xffff, 2}}));     // beyond the intercept
+  EXPECT_FALSE(refused({{18, 1}}));
+  EXPECT_TRUE(refused({{19, 1}}));      // the intercept is the last of twenty
+  EXPECT_TRUE(refused({{0xffff, 2}}));  // beyond the intercept
   EXPECT_TRUE(refused({{4'000'000'000U, 1}}));
 }
 
@@ -200,7 +202,7 @@ TEST(CompactStatsTest, SaveLoadIsExact) {
   const std::string bytes = Bytes(compact);
   CompactStats restored(false);
   ByteReader in(bytes);
-  restored.Load(in);
+  restored.Load(in, 6);
   in.ExpectEnd();
   ASSERT_TRUE(in.ok()) << in.status().ToString();
   SufficientStats read = SufficientStats::OfColumns(false);
