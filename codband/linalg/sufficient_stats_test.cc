@@ -211,7 +211,7 @@ TEST(CompactStatsTest, SaveLoadIsExact) {
 
   CompactStats cut(false);
   ByteReader short_of(std::string_view(bytes).substr(0, bytes.size() - 1));
-  cut.Load(short_of);
+  cut.Load(short_of, 6);
   EXPECT_FALSE(short_of.ok());
 }
 
