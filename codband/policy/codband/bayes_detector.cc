@@ -278,11 +278,10 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
   trial.evidence += LogPredictive(ModelOf(step.user), noise, step.x, step.reward, step.item) -
                     LogPredictive(pool_.model(*old_model), noise, step.x, step.reward, step.item);
   if (--trial.left > 0) return;
-  if (trial.evidence > 0) {
-    change_rate.Confirm(trial.verdicts);
-  } else {
-    change_rate.Refute(trial.verdicts);
-  }
+  // Who has left for another model than was told has changed all the same.
+  const bool left = trial.evidence > 0 ||
+                    assignment_.HasLeft(step.id, step.user, *old_model, change_rate.hazard());
+  left ? change_rate.Confirm(trial.verdicts) : change_rate.Refute(trial.verdicts);
 }
 
 // Gibbs steps: for this user and, while their period is young, for others too.
@@ -479,7 +478,8 @@ void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
     period.data.Remove(x, reward);
     moved_.Add(x, reward);
   }
-  pool_.AddPeriods(to, 1, moved_);  // first: closing may drop a model that nobody is on
+  ledger_.TakeOutItems(user, after - 1);  // the newest has not come to its item
+  pool_.AddPeriods(to, 1, moved_);        // first: closing may drop a model that nobody is on
   ledger_.Close(user);
   period.data = moved_;
   ledger_.Rename(user, to);
