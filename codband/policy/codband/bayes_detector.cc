@@ -278,10 +278,11 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
   trial.evidence += LogPredictive(ModelOf(step.user), noise, step.x, step.reward, step.item) -
                     LogPredictive(pool_.model(*old_model), noise, step.x, step.reward, step.item);
   if (--trial.left > 0) return;
-  // Who has left for another model than was told has changed all the same.
-  const bool left = trial.evidence > 0 ||
-                    assignment_.HasLeft(step.id, step.user, *old_model, change_rate.hazard());
-  left ? change_rate.Confirm(trial.verdicts) : change_rate.Refute(trial.verdicts);
+  if (trial.evidence > 0) {
+    change_rate.Confirm(trial.verdicts);
+  } else if (!assignment_.HasLeft(step.id, step.user, *old_model, change_rate.hazard())) {
+    change_rate.Refute(trial.verdicts);  // else they have left, if for another model than was told
+  }
 }
 
 // Gibbs steps: for this user and, while their period is young, for others too.
