@@ -240,6 +240,11 @@ void ItemEffects::Observe(ItemHistory& user, ItemId id, ModelId model, double re
   if (item == nullptr) return;
   ItemHistory::Entry& entry = user.Touch(id, item->life);
   if (entry.shown > 0) Remove(*item, entry);
+  if (groups_ && entry.shown > 0 && aliases_.Resolve(entry.model) != aliases_.Resolve(model)) {
+    // The user has changed since: what they brought to another group says nothing of this one.
+    count_ -= std::min<std::uint64_t>(entry.shown, count_);
+    entry = {.item = id, .model = model, .life = item->life, .last = entry.last};
+  }
   entry.model = groups_ ? model : kNoModel;
   const double own = residual - (expected.mean - expected.own);
   if (entry.shown > 0) {
@@ -271,6 +276,10 @@ void ItemEffects::Move(ItemHistory& user, ModelId from, ModelId to) {
     Add(*item, entry);
     Refresh(*item);
   }
+}
+
+void ItemEffects::TakeOutSince(ItemHistory& user, std::size_t showings) {
+  for (const ItemHistory::Entry& entry : user.TakeSince(showings)) Withdraw(entry);
 }
 
 void ItemEffects::Withdraw(const ItemHistory::Entry& entry) {

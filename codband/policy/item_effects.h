@@ -87,11 +87,14 @@ class ItemEffects {
 
   // An item was shown to a user who is taken to be in the group `model`, and earned `reward`;
   // `residual` is the error of the prediction from the features alone, `expected` the effect that
-  // was expected.
+  // was expected. What the user brought to the item in another group, which they have left since
+  // (Move tells when they were never there), is taken out.
   void Observe(ItemHistory& user, ItemId item, ModelId model, double residual, double reward,
                const Effect& expected);
   // What the user brought counts for another group from now on.
   void Move(ItemHistory& user, ModelId from, ModelId to);
+  // Takes out what the user brought to the items of their last showings.
+  void TakeOutSince(ItemHistory& user, std::size_t showings);
   // Takes out all that the user brought.
   void Forget(const ItemHistory& user);
   // Returns whether it was known.

@@ -281,6 +281,37 @@ TEST_F(ItemEffectsTest, AUsersPartFollowsThemToAnotherGroup) {
   }
 }
 
+TEST_F(ItemEffectsTest, WhatWasShownAfterAChangeIsTakenOut) {
+  Learn(DrawShowings(11, 300, 10, 0.5, 1));
+  const ItemEffects::Effect before = Of(3, 0);
+  const std::uint64_t showings = effects_.showings();
+  ItemHistory user;
+  effects_.Observe(user, 7, 0, 0.2, 1, {});
+  const double of_seven = Of(7, 0).mean;
+  for (int i = 0; i < 4; ++i) effects_.Observe(user, 3, 0, -3, 0, {});
+  EXPECT_LT(Of(3, 0).mean, before.mean - 0.1);
+  effects_.TakeOutSince(user, 4);
+  EXPECT_NEAR(Of(3, 0).mean, before.mean, 1e-9);
+  EXPECT_NEAR(Of(7, 0).mean, of_seven, 1e-9);
+  EXPECT_EQ(effects_.showings(), showings + 1);
+  ASSERT_EQ(user.entries().size(), 1U);
+  EXPECT_EQ(user.entries()[0].item, 7U);
+}
+
+// Who has changed: their showings in the other group were of somebody else.
+TEST_F(ItemEffectsTest, WhatAUserBroughtToAGroupThatTheyLeftStaysOutOfTheNext) {
+  Learn(DrawShowings(12, 300, 10, 0.5, 1));
+  ItemHistory user;
+  for (int i = 0; i < 4; ++i) effects_.Observe(user, 3, 0, -3, 0, {});
+  effects_.Observe(user, 3, 1, 0.5, 1, {});
+  EXPECT_NEAR(user.entries()[0].sum, 0.5, 1e-9);
+  EXPECT_EQ(user.entries()[0].shown, 1U);
+  ItemEffects::Tally tally(effects_);
+  for (const auto& [id, history] : users_) tally.Add(history);
+  tally.Add(user);
+  EXPECT_EQ(tally.Fault(), "");
+}
+
 TEST_F(ItemEffectsTest, RestoredItGoesOnToTheBit) {
   const std::vector<Showing> showings = DrawShowings(10, 600, 20, 1, 0.5);
   Learn({showings.begin(), showings.begin() + 300});

@@ -29,6 +29,14 @@ std::optional<ItemHistory::Entry> ItemHistory::DropSurplus() {
   return dropped;
 }
 
+std::vector<ItemHistory::Entry> ItemHistory::TakeSince(std::size_t showings) {
+  const auto before = [&](const Entry& entry) { return now_ - entry.last >= showings; };
+  const auto first = std::stable_partition(entries_.begin(), entries_.end(), before);
+  std::vector<Entry> taken(first, entries_.end());
+  entries_.erase(first, entries_.end());
+  return taken;
+}
+
 void ItemHistory::Save(ByteWriter& out) const {
   out.U64(kHasOwn);
   out.U32(now_);

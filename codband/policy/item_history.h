@@ -49,6 +49,9 @@ class ItemHistory {
   // Takes out the entry shown longest ago, if there are more than may be.
   std::optional<Entry> DropSurplus();
 
+  // Takes out the entries of the items of the last showings.
+  std::vector<Entry> TakeSince(std::size_t showings);
+
   std::size_t HeapBytes() const { return codband::HeapBytes(entries_); }
 
   void Save(ByteWriter& out) const;

@@ -128,6 +128,14 @@ void Assignment::Posterior(UserId id, const UserRecord& user, Likelihood& likeli
   for (double& chance : out) chance /= sum;
 }
 
+bool Assignment::HasLeft(UserId id, const UserRecord& user, std::size_t model, double hazard) {
+  pool_.RefreshVarianceShares();
+  chances_.resize(pool_.size() + 1);
+  Posterior(id, user, *likelihood_, prior_chances_, chances_);
+  const double stayed = chances_[model] / prior_chances_[model];
+  return hazard * (1 - chances_[model]) > stayed;
+}
+
 std::span<double> Assignment::Resample(UserId id, UserRecord& user, RandomStream& random,
                                        LearnMemo* memo) {
   Period& period = user.current;

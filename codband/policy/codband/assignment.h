@@ -55,6 +55,10 @@ class Assignment {
   void Posterior(UserId id, const UserRecord& user, Likelihood& likelihood,
                  std::vector<double>& prior, std::span<double> out) const;
 
+  // Whether a user who was on `model` before D is likelier to be on any other with D, by the hazard
+  // and the prior, than still there. Preconditions: as of Posterior; D is not on `model`.
+  bool HasLeft(UserId id, const UserRecord& user, std::size_t model, double hazard);
+
   // Line 9 of Algorithm 1: draws the model of a user without observations. kNoModel: a new one.
   ModelId DrawFirst(UserId id, EventKey key);
 

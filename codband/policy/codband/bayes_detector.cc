@@ -280,8 +280,8 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
   if (--trial.left > 0) return;
   if (trial.evidence > 0) {
     change_rate.Confirm(trial.verdicts);
-  } else {
-    change_rate.Refute(trial.verdicts);
+  } else if (!assignment_.HasLeft(step.id, step.user, *old_model, change_rate.hazard())) {
+    change_rate.Refute(trial.verdicts);  // else they have left, if for another model than was told
   }
 }
 
@@ -479,7 +479,8 @@ void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
     period.data.Remove(x, reward);
     moved_.Add(x, reward);
   }
-  pool_.AddPeriods(to, 1, moved_);  // first: closing may drop a model that nobody is on
+  ledger_.TakeOutItems(user, after - 1);  // the newest has not come to its item
+  pool_.AddPeriods(to, 1, moved_);        // first: closing may drop a model that nobody is on
   ledger_.Close(user);
   period.data = moved_;
   ledger_.Rename(user, to);

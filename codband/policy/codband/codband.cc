@@ -72,7 +72,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
   // What is the item's own says nothing of the user: all that follows learns from the rest.
-  const ItemPart part = FindItemPart(decision, user, x, reward);
+  ItemPart part = FindItemPart(decision, user, x, reward);
   reward -= part.effect.mean;
   if (late) {
     ledger_.ObserveLate(user, decision.period, x, reward);
@@ -103,6 +103,8 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     return {.before = before, .after = user.current.model};
   }
   bool changed = detector_->Reassign(step);  // line 22: Algorithm 2
+  // What moved the user is what the model that they left was off by.
+  if (before != kNoModel && user.current.model != before) part.telling = false;
   ObserveItem(decision, user, user.current.model, part);
   assignment_.ResampleConcentration(key);  // line 23
   if (detector_->Alarm(user)) {            // lines 25-27

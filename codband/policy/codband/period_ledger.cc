@@ -42,6 +42,10 @@ void PeriodLedger::StoreRounded(UserRecord& user, ModelId model) {
   pool_.Correct(model, sums_, rounded_);
 }
 
+void PeriodLedger::TakeOutItems(UserRecord& user, std::size_t showings) {
+  if (user.items != nullptr) items_.TakeOutSince(*user.items, showings);
+}
+
 void PeriodLedger::Close(UserRecord& user) {
   // First, so that a user never holds more than is remembered.
   if (history_ > 0 && user.past.models().size() >= history_) ForgetOldest(user);

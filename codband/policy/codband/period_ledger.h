@@ -23,6 +23,10 @@ class PeriodLedger {
   // The user's next period begins, on `model`: n_z += 1. Precondition: the user has no period.
   void Start(UserRecord& user, ModelId model);
 
+  // Takes out what the items of the user's last showings have learned from this user: they were
+  // shown to somebody who had left their group already.
+  void TakeOutItems(UserRecord& user, std::size_t showings);
+
   // The user's period moves with all its observations to another model, which exists; the old one
   // is dropped if it has no other period. O(d³).
   void Move(UserRecord& user, ModelId to);
