@@ -240,11 +240,6 @@ void ItemEffects::Observe(ItemHistory& user, ItemId id, ModelId model, double re
   if (item == nullptr) return;
   ItemHistory::Entry& entry = user.Touch(id, item->life);
   if (entry.shown > 0) Remove(*item, entry);
-  if (groups_ && entry.shown > 0 && aliases_.Resolve(entry.model) != aliases_.Resolve(model)) {
-    // The user has changed since: what they brought to another group says nothing of this one.
-    count_ -= std::min<std::uint64_t>(entry.shown, count_);
-    entry = {.item = id, .model = model, .life = item->life, .last = entry.last};
-  }
   entry.model = groups_ ? model : kNoModel;
   const double own = residual - (expected.mean - expected.own);
   if (entry.shown > 0) {

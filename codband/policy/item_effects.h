@@ -87,8 +87,7 @@ class ItemEffects {
 
   // An item was shown to a user who is taken to be in the group `model`, and earned `reward`;
   // `residual` is the error of the prediction from the features alone, `expected` the effect that
-  // was expected. What the user brought to the item in another group, which they have left since
-  // (Move tells when they were never there), is taken out.
+  // was expected.
   void Observe(ItemHistory& user, ItemId item, ModelId model, double residual, double reward,
                const Effect& expected);
   // What the user brought counts for another group from now on.

@@ -298,20 +298,6 @@ TEST_F(ItemEffectsTest, WhatWasShownAfterAChangeIsTakenOut) {
   EXPECT_EQ(user.entries()[0].item, 7U);
 }
 
-// Who has changed: their showings in the other group were of somebody else.
-TEST_F(ItemEffectsTest, WhatAUserBroughtToAGroupThatTheyLeftStaysOutOfTheNext) {
-  Learn(DrawShowings(12, 300, 10, 0.5, 1));
-  ItemHistory user;
-  for (int i = 0; i < 4; ++i) effects_.Observe(user, 3, 0, -3, 0, {});
-  effects_.Observe(user, 3, 1, 0.5, 1, {});
-  EXPECT_NEAR(user.entries()[0].sum, 0.5, 1e-9);
-  EXPECT_EQ(user.entries()[0].shown, 1U);
-  ItemEffects::Tally tally(effects_);
-  for (const auto& [id, history] : users_) tally.Add(history);
-  tally.Add(user);
-  EXPECT_EQ(tally.Fault(), "");
-}
-
 TEST_F(ItemEffectsTest, RestoredItGoesOnToTheBit) {
   const std::vector<Showing> showings = DrawShowings(10, 600, 20, 1, 0.5);
   Learn({showings.begin(), showings.begin() + 300});
