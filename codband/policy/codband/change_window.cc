@@ -142,7 +142,7 @@ void ChangeWindow::Load(ByteReader& in, const RecordLayout& layout) {
   const std::size_t count = in.Count("window of observations", sizeof(double) + sizeof(float));
   newest_ = in.U32("newest observation");
   if (layout.columns) {
-    columns_.Load(in, layout.dim);
+    columns_.Load(in, layout.widest);
   } else if (count > 0) {
     columns_ = linalg::ColumnSet::All(layout.dim, columns_.intercept());
   }

@@ -88,7 +88,7 @@ void PastPeriods::Load(ByteReader& in, const RecordLayout& layout, bool intercep
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Entry entry{.model = in.U64("past model"), .data = linalg::CompactStats(intercept)};
     if (layout.columns) {
-      entry.data.Load(in, layout.dim);
+      entry.data.Load(in, layout.widest);
     } else {
       entry.data.LoadAll(in, layout.dim);
     }

@@ -88,7 +88,7 @@ void Period::Save(ByteWriter& out) const {
 void Period::Load(ByteReader& in, const RecordLayout& layout) {
   model = in.U64("model of a period");
   if (layout.columns) {
-    data.Load(in, layout.dim);
+    data.Load(in, layout.widest);
   } else {
     data.LoadAll(in, layout.dim);
   }

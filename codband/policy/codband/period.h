@@ -19,6 +19,8 @@ struct RecordLayout {
   std::size_t dim;  // features of a vector, intercept included
   // Whether sums and windows are over the columns that occur. Before format 5 they were over all.
   bool columns;
+  // Features of a vector now, which bound the columns.
+  std::size_t widest = linalg::kMaxDimension;
 };
 
 // The last observations of a period, a ring buffer: what likelihood=product scores. Not thread-safe

@@ -67,7 +67,7 @@ void UserRecord::Save(ByteWriter& out) const {
 }
 
 void UserRecord::Load(ByteReader& in, std::size_t dim_before_columns, std::size_t dim) {
-  RecordLayout layout{.dim = dim_before_columns, .columns = in.Skip(kRecordColumns)};
+  RecordLayout layout{.dim = dim_before_columns, .columns = in.Skip(kRecordColumns), .widest = dim};
   if (layout.columns) layout.dim = in.U32("features of a record");
   if (layout.dim > dim) {
     in.Fail("features of a record",
