@@ -10,87 +10,87 @@
 #include "codband/policy/grouped_features.h"
 #include "codband/policy/test_support.h"
 
-namespace codband::frequent_changes {
+namespace codband {
 namespace {
 
-constexpr std::size_t kGenres = 12;
-constexpr std::size_t kMoods = 4;
-constexpr std::size_t kDecades = 5;
-constexpr std::size_t kColumns = kGenres + kMoods + kDecades + 1;
-constexpr std::size_t kItems = 300;
-constexpr std::size_t kOffer = 20;
-constexpr std::size_t kUsers = 200;
+constexpr std::size_t kSongGenres = 12;
+constexpr std::size_t kSongMoods = 4;
+constexpr std::size_t kSongDecades = 5;
+constexpr std::size_t kSongColumns = kSongGenres + kSongMoods + kSongDecades + 1;
+constexpr std::size_t kSongs = 300;
+constexpr std::size_t kSongsOffered = 20;
+constexpr std::size_t kListeners = 200;
 constexpr UserId kMover = 0;               // who comes
 constexpr std::uint64_t kMoverEvery = 12;  // visits
-constexpr std::uint64_t kChanges = 20;
+constexpr std::uint64_t kMoves = 20;
 constexpr double kOthersChange = 0.002;
 
-struct Taste {
+struct MusicTaste {
   std::array<std::size_t, 3> genres;
   std::size_t mood;
   std::size_t decade;
 };
-constexpr std::array<Taste, 8> kTastes = {{{{0, 8, 6}, 1, 0},
-                                           {{1, 7, 5}, 0, 1},
-                                           {{2, 6, 11}, 3, 3},
-                                           {{3, 9, 11}, 1, 2},
-                                           {{4, 7, 10}, 3, 4},
-                                           {{5, 9, 1}, 2, 0},
-                                           {{8, 3, 0}, 2, 3},
-                                           {{11, 10, 4}, 0, 4}}};
+constexpr std::array<MusicTaste, 8> kMusicTastes = {{{{0, 8, 6}, 1, 0},
+                                                     {{1, 7, 5}, 0, 1},
+                                                     {{2, 6, 11}, 3, 3},
+                                                     {{3, 9, 11}, 1, 2},
+                                                     {{4, 7, 10}, 3, 4},
+                                                     {{5, 9, 1}, 2, 0},
+                                                     {{8, 3, 0}, 2, 3},
+                                                     {{11, 10, 4}, 0, 4}}};
 
-struct Kind {
+struct MoverKind {
   bool clicks;
   bool ids;
   std::uint64_t visits;  // of the mover on one taste
 };
 
 // Of the first and of the second half of the mover's changes.
-struct Half {
+struct HalfOfMoves {
   int noticed = 0;
   double visits = 0;  // that it took, in all
 
   double mean() const { return visits / std::max(noticed, 1); }
 };
 
-class Shop {
+class MusicShop {
  public:
-  Shop(std::uint64_t seed, Kind kind)
+  MusicShop(std::uint64_t seed, MoverKind kind)
       : seed_(seed),
         kind_(kind),
-        policy_(MakeOrDie("codband", {.dim = kColumns})),
-        items_(kItems * kColumns),
-        tastes_(kUsers) {
+        policy_(MakeOrDie("codband", {.dim = kSongColumns})),
+        items_(kSongs * kSongColumns),
+        tastes_(kListeners) {
     RandomStream random({seed, 0}, 840);
-    for (std::size_t i = 0; i < kItems; ++i) {
-      double* const row = items_.data() + i * kColumns;
-      row[random.Below(kGenres)] = 1;
-      double& other = row[random.Below(kGenres)];
+    for (std::size_t i = 0; i < kSongs; ++i) {
+      double* const row = items_.data() + i * kSongColumns;
+      row[random.Below(kSongGenres)] = 1;
+      double& other = row[random.Below(kSongGenres)];
       if (other == 0 && random.Uniform() < 0.4) other = 0.5;
-      row[kGenres + random.Below(kMoods)] = 0.5;
-      row[kGenres + kMoods + random.Below(kDecades)] = 0.5;
-      row[kColumns - 1] = random.Uniform();
+      row[kSongGenres + random.Below(kSongMoods)] = 0.5;
+      row[kSongGenres + kSongMoods + random.Below(kSongDecades)] = 0.5;
+      row[kSongColumns - 1] = random.Uniform();
     }
     // Some tastes are more common than others.
     for (std::size_t& taste : tastes_) {
-      taste = std::min(random.Below(kTastes.size()), random.Below(kTastes.size()));
+      taste = std::min(random.Below(kMusicTastes.size()), random.Below(kMusicTastes.size()));
     }
-    std::vector<std::uint32_t> groups(kColumns, 3);
-    for (std::size_t j = 0; j + 1 < kColumns; ++j) {
-      groups[j] = j < kGenres ? 0 : j < kGenres + kMoods ? 1 : 2;
+    std::vector<std::uint32_t> groups(kSongColumns, 3);
+    for (std::size_t j = 0; j + 1 < kSongColumns; ++j) {
+      groups[j] = j < kSongGenres ? 0 : j < kSongGenres + kSongMoods ? 1 : 2;
     }
     dynamic_cast<GroupedFeatures&>(*policy_).SetGroups(groups);
   }
 
-  std::array<Half, 2> Play() {
-    std::array<Half, 2> halves;
+  std::array<HalfOfMoves, 2> Play() {
+    std::array<HalfOfMoves, 2> halves;
     bool open = false;
     std::uint64_t visits = 0;
-    const std::uint64_t end = (kChanges + 1) * kind_.visits;
+    const std::uint64_t end = (kMoves + 1) * kind_.visits;
     for (std::uint64_t event = 1; visits + 1 < end; ++event) {
       RandomStream random({seed_, event}, 841);
       if (event % kMoverEvery != 0) {
-        const UserId user = kMover + 1 + random.Below(kUsers - 1);
+        const UserId user = kMover + 1 + random.Below(kListeners - 1);
         if (random.Uniform() < kOthersChange) Change(user, random);
         Visit(user, event, random);
         continue;
@@ -101,7 +101,7 @@ class Shop {
       }
       if (!Visit(kMover, event, random) || !open) continue;
       open = false;
-      Half& half = halves[visits / kind_.visits > kChanges / 2 ? 1 : 0];
+      HalfOfMoves& half = halves[visits / kind_.visits > kMoves / 2 ? 1 : 0];
       ++half.noticed;
       half.visits += static_cast<double>(visits % kind_.visits + 1);
     }
@@ -110,39 +110,41 @@ class Shop {
 
  private:
   void Change(UserId user, RandomStream& random) {
-    tastes_[user] = (tastes_[user] + 1 + random.Below(kTastes.size() - 1)) % kTastes.size();
+    tastes_[user] =
+        (tastes_[user] + 1 + random.Below(kMusicTastes.size() - 1)) % kMusicTastes.size();
   }
 
   bool Visit(UserId user, std::uint64_t event, RandomStream& random) {
     rows_.clear();
     ids_.clear();
-    while (ids_.size() < kOffer) {
-      const std::size_t item = random.Below(kItems);
+    while (ids_.size() < kSongsOffered) {
+      const std::size_t item = random.Below(kSongs);
       if (std::ranges::count(ids_, item) > 0) continue;
       ids_.push_back(item);
-      const auto row = items_.begin() + static_cast<std::ptrdiff_t>(item * kColumns);
-      rows_.insert(rows_.end(), row, row + kColumns);
+      const auto row = items_.begin() + static_cast<std::ptrdiff_t>(item * kSongColumns);
+      rows_.insert(rows_.end(), row, row + kSongColumns);
     }
     const EventKey key{seed_, event};
-    ArmsView arms{rows_, kColumns};
+    ArmsView arms{rows_, kSongColumns};
     if (kind_.ids) arms.items = ids_;
     policy_->Rank(user, arms, key, 0.01, ranking_);
-    const double chance = Chance(kTastes[tastes_[user]], arms.arm(ranking_.decision.arm));
+    const double chance = Chance(kMusicTastes[tastes_[user]], arms.arm(ranking_.decision.arm));
     RandomStream noise(key, 842);
     const double reward =
         kind_.clicks ? (noise.Uniform() < chance ? 1.0 : 0.0) : chance + 0.1 * noise.Normal();
     return policy_->Learn(ranking_.decision, reward, key).change_detected;
   }
 
-  static double Chance(const Taste& taste, std::span<const double> x) {
+  static double Chance(const MusicTaste& taste, std::span<const double> x) {
     const double genres =
         0.6 * x[taste.genres[0]] + 0.35 * x[taste.genres[1]] + 0.2 * x[taste.genres[2]];
-    const double rest = 0.2 * x[kGenres + taste.mood] + 0.2 * x[kGenres + kMoods + taste.decade];
+    const double rest =
+        0.2 * x[kSongGenres + taste.mood] + 0.2 * x[kSongGenres + kSongMoods + taste.decade];
     return std::min(0.03 + genres + rest, 0.95);
   }
 
   std::uint64_t seed_;
-  Kind kind_;
+  MoverKind kind_;
   std::unique_ptr<Policy> policy_;
   std::vector<double> items_;
   std::vector<std::size_t> tastes_;
@@ -151,10 +153,10 @@ class Shop {
   Ranking ranking_;
 };
 
-class FrequentChangesTest : public testing::TestWithParam<Kind> {};
+class FrequentChangesTest : public testing::TestWithParam<MoverKind> {};
 
 TEST_P(FrequentChangesTest, TheLastAreNoticedAsSoonAsTheFirst) {
-  const auto [first, last] = Shop(3, GetParam()).Play();
+  const auto [first, last] = MusicShop(3, GetParam()).Play();
   EXPECT_GE(first.noticed, 9) << "of 10";
   EXPECT_GE(last.noticed, 9) << "of 10";
   EXPECT_LE(last.mean(), 1.5 * first.mean() + 2) << "visits";
@@ -162,8 +164,9 @@ TEST_P(FrequentChangesTest, TheLastAreNoticedAsSoonAsTheFirst) {
 
 // Clicks with ids take long: what items are to a group must not come to hide changes.
 INSTANTIATE_TEST_SUITE_P(All, FrequentChangesTest,
-                         testing::Values(Kind{true, true, 400}, Kind{true, false, 200},
-                                         Kind{false, true, 100}, Kind{false, false, 100}));
+                         testing::Values(MoverKind{true, true, 400}, MoverKind{true, false, 200},
+                                         MoverKind{false, true, 100},
+                                         MoverKind{false, false, 100}));
 
 }  // namespace
-}  // namespace codband::frequent_changes
+}  // namespace codband
