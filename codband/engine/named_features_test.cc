@@ -446,7 +446,7 @@ TEST(NamedFeaturesTest, ItemsHaveEffectsOfTheirOwn) {
     for (const auto& [id, count] : shown) {
       const auto known = box->DescribeItem(id);
       ASSERT_TRUE(known.has_value()) << id;
-      // All but the few that moved a user to another group: what a group that they left was off by
+      // All but those that showed a change: what the group that a user left was off by
       // is not the item's.
       EXPECT_LE(known->shown, count) << id;
       EXPECT_GE(known->shown + 4, count) << id;

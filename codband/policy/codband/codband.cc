@@ -103,8 +103,8 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     return {.before = before, .after = user.current.model};
   }
   bool changed = detector_->Reassign(step);  // line 22: Algorithm 2
-  // What moved the user is what the model that they left was off by.
-  if (before != kNoModel && user.current.model != before) part.telling = false;
+  // The reward that showed the change is what the model that they left was off by.
+  if (changed) part.telling = false;
   ObserveItem(decision, user, user.current.model, part);
   assignment_.ResampleConcentration(key);  // line 23
   if (detector_->Alarm(user)) {            // lines 25-27
