@@ -166,7 +166,9 @@ Result<CheckpointRecord> CheckpointRecord::Decode(std::string_view bytes) {
       change.to = in.U64("model after");
     }
     record.shared = in.String("shared state");
-    if (in.remaining() > 0) record.columns = in.String("columns");
+    if (in.remaining() == 0) return;
+    record.columns = in.String("columns");
+    if (record.columns.empty()) in.Fail("columns", "are none");
   });
 }
 
