@@ -9,10 +9,12 @@ endif()
 # codband_add_test(NAME SOURCES <files> DEPS <targets> [RUN optimised|sanitized] [LABEL fast|slow]
 #                  [PROFILE <profile>] [PROGRAM] [TOGETHER] [LONG <tests>])
 # One GoogleTest binary; every test in it is its own CTest entry. Label: fast unless given; slow
-# tests run optimised. Profile: test unless given. PROGRAM: the tests run the program codband; its
-# path is CODBAND_PROGRAM. TOGETHER: one CTest entry for all, as they share what is expensive to start.
+# tests run optimised, are one CTest entry, and are built by the target slow, not by all. Profile: test
+# unless given. PROGRAM: the tests run the program codband; its path is CODBAND_PROGRAM. TOGETHER: one
+# CTest entry for all, as they share what is expensive to start.
 # LONG: tests that repeat much what shorter ones of the binary do once; they run optimised alone,
 # under sanitizers they would take most of the time.
+add_custom_target(slow)
 function(codband_add_test name)
   cmake_parse_arguments(ARG "PROGRAM;TOGETHER" "RUN;LABEL;PROFILE" "SOURCES;DEPS;LONG" ${ARGN})
   if(NOT ARG_LABEL)
@@ -20,6 +22,7 @@ function(codband_add_test name)
   endif()
   if(ARG_LABEL STREQUAL slow)
     set(ARG_RUN optimised)
+    set(ARG_TOGETHER ON)
   endif()
   if(ARG_RUN AND NOT ARG_RUN STREQUAL CODBAND_RUN)
     return()
@@ -37,9 +40,13 @@ function(codband_add_test name)
     target_compile_definitions(${name} PRIVATE CODBAND_PROGRAM="$<TARGET_FILE:codband>")
     add_dependencies(${name} codband)
   endif()
+  if(ARG_LABEL STREQUAL slow)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(slow ${name})
+  endif()
   if(ARG_TOGETHER)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 900)
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 3600)
     return()
   endif()
   set(filter)
