@@ -23,7 +23,7 @@ const Secret& SecretOfThisProcess() {
 
 }  // namespace
 
-std::size_t StringHash::operator()(std::string_view text) const noexcept {
+std::size_t StringHash::operator()(std::string_view text) const {
   const Secret& secret = SecretOfThisProcess();
   return XXH3_64bits_withSecret(text.data(), text.size(), secret.data(), sizeof(secret));
 }

@@ -11,7 +11,9 @@ namespace codband {
 // for what is stored, or what a result depends on.
 struct StringHash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view text) const noexcept;
+  // Not noexcept: then libstdc++ keeps the hash with each entry, and a lookup need not hash the
+  // entries that it passes.
+  std::size_t operator()(std::string_view text) const;
 };
 
 using StringViewSet = std::unordered_set<std::string_view, StringHash>;
