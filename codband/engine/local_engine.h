@@ -86,6 +86,7 @@ class LocalEngine final : public Engine {
   Status TakeEarlier(const PendingDecision& earlier, RankWorkspace& workspace) const;
   Status RankOffer(const RankRequest& request, const PendingDecision* earlier,
                    const Learned& learned, RankWorkspace& workspace) const;
+  Status CannotRank(const char* reason) const;
   void MakeReply(const RankRequest& request, RankWorkspace& workspace) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
                       const Learned& learned) const;

@@ -252,6 +252,18 @@ Status LocalEngine::RankOffer(const RankRequest& request, const PendingDecision*
   return {};
 }
 
+// A user's record could not be read from disk, or an invariant does not hold.
+Status LocalEngine::CannotRank(const char* reason) const {
+  if (options_.log) {
+    options_.log({.level = LogLevel::kError,
+                  .cause = "record",
+                  .message = fmt::format("a user could not be ranked for: {}; others are not "
+                                         "affected; 'codband doctor' tells what is damaged",
+                                         reason)});
+  }
+  return Status::IoError(reason);
+}
+
 void LocalEngine::Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                        Done<Status> done) {
   if (const Status status = CheckRequest(request); !status.ok()) return done(status);
@@ -288,15 +300,7 @@ void LocalEngine::Rank(RankRequest request, const std::function<void(const RankR
     });
     if (!status.ok()) return done(status);
   } catch (const std::exception& error) {
-    // A user's record could not be read from disk, or an invariant does not hold.
-    if (options_.log) {
-      options_.log({.level = LogLevel::kError,
-                    .cause = "record",
-                    .message = fmt::format("a user could not be ranked for: {}; others are not "
-                                           "affected; 'codband doctor' tells what is damaged",
-                                           error.what())});
-    }
-    return done(Status::IoError(error.what()));
+    return done(CannotRank(error.what()));
   }
   ranked(workspace.reply);
   if (repeats != nullptr) return done({});  // it is durable
