@@ -1,10 +1,10 @@
 #include "codband/base/bytes.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
-#include <boost/crc.hpp>
 #include <cmath>
 #include <cstring>
 
@@ -129,9 +129,8 @@ void ByteReader::ExpectEnd() {
 }
 
 std::uint32_t Crc32(std::string_view bytes) {
-  boost::crc_32_type crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return crc.checksum();
+  return static_cast<std::uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace codband

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "codband/base/clock.h"
 #include "codband/base/file.h"
@@ -38,6 +40,9 @@ Examples:
 
 A round has N visits, one slot for each of the N users.
 
+With --partitions the same seeds are played with one partition too, and what the others cost
+beside it is shown: in all, and after the first tenth of the rounds.
+
 Settings: a user changes 1 to a popular parameter or a new one (Chinese restaurant process), 2 to
 another parameter of a fixed set, 3 never, 4 always to a new parameter that no user had before.
 
@@ -62,6 +67,23 @@ std::string CommandFor(const sim::SyntheticOptions& environment, const sim::Runn
                      fmt::join(runner.policies, ","), runner.first_seed, runner.seeds);
 }
 
+// Several partitions are compared with one: the second comparison.
+Result<std::vector<sim::Comparison>> Play(const sim::SyntheticOptions& environment,
+                                          sim::RunnerOptions runner) {
+  sim::SyntheticOptions one = environment;
+  one.partitions = 1;
+  const auto in = [](const sim::SyntheticOptions& population) -> sim::MakeEnvironment {
+    return [population](std::uint64_t seed) { return sim::MakeSynthetic(population, seed); };
+  };
+  std::vector<sim::MakeEnvironment> kinds = {in(environment)};
+  if (environment.partitions > 1) kinds.push_back(in(one));
+  PercentBar bar(kinds.size() * runner.policies.size() * runner.seeds, "runs");
+  runner.progress = bar.Shares();
+  auto comparisons = sim::CompareAll(kinds, runner);
+  bar.Finish();
+  return comparisons;
+}
+
 Status RunSimulate(const SimulateFlags& flags, const Command& command) {
   const auto environment = experiments::ParseSimulation(flags.settings.Texts(command));
   if (!environment.ok()) return environment.status();
@@ -81,20 +103,19 @@ Status RunSimulate(const SimulateFlags& flags, const Command& command) {
   }
   CODBAND_RETURN_IF_ERROR(flags.output.MakeDirectory());
 
-  PercentBar bar(runner.policies.size() * runner.seeds, "runs");
-  runner.progress = bar.Shares();
   const double start = WallSeconds();
-  auto comparison = sim::Compare(
-      [&](std::uint64_t seed) { return sim::MakeSynthetic(environment.value(), seed); }, runner);
-  bar.Finish();
-  if (!comparison.ok()) return comparison.status();
+  auto comparisons = Play(environment.value(), runner);
+  if (!comparisons.ok()) return comparisons.status();
+  std::optional<sim::Comparison> alone;
+  if (comparisons.value().size() > 1) alone = std::move(comparisons.value().back());
   return Deliver(experiments::ComparisonRecord{.environment = environment.value(),
                                                .first_seed = runner.first_seed,
                                                .seeds = runner.seeds,
                                                .command = CommandFor(environment.value(), runner,
                                                                      flags.friends),
                                                .seconds = WallSeconds() - start,
-                                               .comparison = std::move(comparison).value()},
+                                               .comparison = std::move(comparisons.value().front()),
+                                               .alone = std::move(alone)},
                  format.value(), flags.output.out);
 }
 

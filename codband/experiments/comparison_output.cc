@@ -10,6 +10,7 @@
 #include "codband/base/file.h"
 #include "codband/base/version.h"
 #include "codband/experiments/or_null.h"
+#include "codband/experiments/partition_cost.h"
 #include "codband/experiments/result_figures.h"
 #include "codband/experiments/simulation_settings.h"
 #include "codband/report/html_page.h"
@@ -79,6 +80,12 @@ std::string DescribeRewards(const sim::SyntheticOptions& environment) {
   return fmt::format("{}, noise {}", name, environment.noise);
 }
 
+std::string CostCaption(const ComparisonRecord& record) {
+  return fmt::format(
+      "Regret of {} partitions beside that of one, on the same rounds, ± standard error.",
+      record.environment.partitions);
+}
+
 std::string ReportPage(const ComparisonRecord& record) {
   const sim::SyntheticOptions& environment = record.environment;
   report::HtmlPage page("Policies compared on users whose preferences change");
@@ -97,6 +104,10 @@ std::string ReportPage(const ComparisonRecord& record) {
                 fmt::format("Mean over {} seed{}, ± standard deviation between seeds.",
                             record.seeds, record.seeds == 1 ? "" : "s"));
   page.AddParagraph(DiagnosisLegend());
+  if (record.alone) {
+    page.AddHeading("Partitions");
+    page.AddTable(CostTable(*record.alone, record.comparison), CostCaption(record));
+  }
   page.AddHeading("How to repeat it");
   page.AddCommand(record.command);
   page.AddKeyValues(
@@ -133,8 +144,12 @@ Json SeedsJson(std::uint64_t first, std::size_t count) {
 
 std::string ToJson(const ComparisonRecord& record) {
   Json policies = Json::array();
-  for (const sim::PolicyResults& policy : record.comparison.policies) {
+  for (std::size_t i = 0; i < record.comparison.policies.size(); ++i) {
+    const sim::PolicyResults& policy = record.comparison.policies[i];
     policies.push_back(PolicyJson(policy));
+    if (!record.alone) continue;
+    policies.back()["partitions"] = CostJson(
+        CostOfPartitions(record.comparison.checkpoint_rounds, record.alone->policies[i], policy));
   }
   const Json json{{"version", kVersion},
                   {"environment", SimulationJson(record.environment)},
@@ -200,6 +215,13 @@ Status WriteReport(const ComparisonRecord& record, const std::string& directory)
   return WriteFileDurably(directory + "/report.html", ReportPage(record));
 }
 
-std::string ToText(const ComparisonRecord& record) { return SummaryTable(record).ToText(); }
+std::string ToText(const ComparisonRecord& record) {
+  std::string text = SummaryTable(record).ToText();
+  if (record.alone) {
+    text += fmt::format("\n{}\n{}", CostCaption(record),
+                        CostTable(*record.alone, record.comparison).ToText());
+  }
+  return text;
+}
 
 }  // namespace codband::experiments

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct ComparisonRecord {
   std::string command;  // that repeats it
   double seconds = 0;
   sim::Comparison comparison;
+  // Of several partitions: the same population, policies and seeds with one.
+  std::optional<sim::Comparison> alone = {};
 };
 
 // JSON that several commands share: mean, standard deviation and runs of one policy, by regret or

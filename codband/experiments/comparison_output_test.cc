@@ -79,6 +79,26 @@ TEST(ComparisonOutputTest, TextHasDashesWhereAPolicyDetectsNothing) {
   EXPECT_NE(text.find("8 of 10"), std::string::npos) << text;
 }
 
+TEST(ComparisonOutputTest, PartitionsStandBesideOne) {
+  ComparisonRecord record = Record();
+  EXPECT_FALSE(Json::parse(ToJson(record))["policies"][1].contains("partitions"));
+  record.environment.partitions = 4;
+  record.alone = record.comparison;
+  for (sim::RunResult& run : record.comparison.policies[1].runs) {
+    for (double& regret : run.regret) regret *= 1.25;
+  }
+  const Json json = Json::parse(ToJson(record));
+  const Json& cost = json["policies"][1]["partitions"]["in_all"];
+  EXPECT_EQ(cost["regret_of_one"], 30);
+  EXPECT_EQ(cost["regret"], 37.5);
+  EXPECT_EQ(cost["cost"], 0.25);
+  EXPECT_EQ(cost["standard_error"], 0);
+  EXPECT_EQ(json["policies"][0]["partitions"]["after_first_tenth"]["cost"], 0);
+  const std::string text = ToText(record);
+  EXPECT_NE(text.find("Regret of 4 partitions beside that of one"), std::string::npos) << text;
+  EXPECT_NE(text.find("+25.0%"), std::string::npos) << text;
+}
+
 TEST(ComparisonOutputTest, ReportWritesPageFigureAndNumbers) {
   std::string directory = testing::TempDir() + "/codband_comparison_XXXXXX";
   ASSERT_NE(mkdtemp(directory.data()), nullptr);

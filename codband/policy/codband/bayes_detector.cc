@@ -96,7 +96,6 @@ class BayesDetector final : public ChangeDetector {
     reduced_ = pool_.prior();
   }
 
-  void LookAround(EventKey key) override;
   bool IsOutlier(const LearnStep& step) override;
   void Observe(const LearnStep& step) override;
   bool Reassign(const LearnStep& step) override;
@@ -132,6 +131,14 @@ class BayesDetector final : public ChangeDetector {
     return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
   }
   bool PoolIsForming() const { return pool_.observations() < young() * pool_.size(); }
+  // Of so many Gibbs steps those that a partition takes, by its part in what the pool knows: where
+  // others move theirs has not been heard of yet, and if all moved all that they have on what was
+  // known a while ago, they would go the same way together and back again.
+  std::size_t ShareOfOwn(std::size_t steps) const {
+    if (!pool_.is_partition()) return steps;
+    const std::uint64_t all = pool_.observations();
+    return all == 0 ? 0 : static_cast<std::size_t>(steps * pool_.own_observations() / all);
+  }
   // For how many observations past its review a period in doubt is not scored as a whole. Clicks of
   // a user whose place was known take long to tell.
   std::size_t LongestDoubt(const UserRecord& user) const {
@@ -239,11 +246,12 @@ void BayesDetector::Observe(const LearnStep& step) {
   state.window.Push(step.x, step.reward, log_predictive, step.item.taken);
 }
 
-// Other rewards than clicks tell of a user's change before many others can.
+// Other rewards than clicks tell of a user's change before many others can. A partition sees the
+// rewards of its own users alone.
 void BayesDetector::WeighFashion() {
   if (!hyper_.noise().clicks()) return hyper_.change_rate().EndFashion();
   std::uint64_t users = 0;
-  for (std::size_t k = 0; k < pool_.size(); ++k) users += pool_.model(k).users;
+  for (std::size_t k = 0; k < pool_.size(); ++k) users += pool_.model(k).own_users();
   hyper_.change_rate().Weigh(filter_.change_ratio(), users);
 }
 
@@ -302,20 +310,12 @@ void BayesDetector::Review(const LearnStep& step) {
 
 void BayesDetector::ResampleOthers(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kOthers);
-  const std::size_t count = PoolIsForming() ? kFormingTimes * resample_ : resample_;
+  const std::size_t count = ShareOfOwn(PoolIsForming() ? kFormingTimes * resample_ : resample_);
   for (std::size_t i = 0; i < count; ++i) {
     const UserId id = assignment_.young_users().Draw(random);
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
     if (user == nullptr || id == step.id || !IsUnsettled(*user)) continue;
     Gibbs(id, *user, random, step.memo);
-  }
-}
-
-void BayesDetector::LookAround(EventKey key) {
-  RandomStream random = StreamFor(key, DrawPurpose::kOthers);
-  for (const UserId id : assignment_.young_users().All()) {
-    UserRecord* user = assignment_.FindNeighbour(id, nullptr);
-    if (user != nullptr && IsUnsettled(*user)) Gibbs(id, *user, random, nullptr);
   }
 }
 

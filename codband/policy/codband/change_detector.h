@@ -102,10 +102,6 @@ class ChangeDetector {
     return user.has_period() ? 1 : 0;
   }
 
-  // Other partitions have brought models (shared_pool.h): users whose place in the pool is not
-  // known yet may find it among them.
-  virtual void LookAround(EventKey) {}
-
   // The pool has grown (Policy::Grow), and with it what arms have: `dim` features, without the
   // intercept. Users' states grow by themselves.
   virtual void Grow(std::size_t) {}

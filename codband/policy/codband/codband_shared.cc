@@ -117,7 +117,6 @@ Status CoDBand::Import(std::string_view bytes) {
     users_.ForEach([&](UserId, UserRecord& user) { user.Translate(pool_.aliases()); });
   }
   pool_version_ = pool.version;
-  detector_->LookAround({.seed = pool_.partition(), .event = pool.version});
   return {};
 }
 

@@ -74,8 +74,9 @@ class ModelPool {
   // How many models have periods of this partition, and how many these are; elsewhere all do.
   std::size_t own_size() const;
   std::uint64_t own_periods() const;
-  // Of all models, O(K).
+  // Of all models, and of them the partition's own, O(K).
   std::uint64_t observations() const;
+  std::uint64_t own_observations() const;
 
   // The time of recency: how many observations there have been.
   const RecencyClock& clock() const { return clock_; }

@@ -33,6 +33,12 @@ std::uint64_t ModelPool::own_periods() const {
   return periods;
 }
 
+std::uint64_t ModelPool::own_observations() const {
+  std::uint64_t sum = 0;
+  for (const PoolModel& model : models_) sum += model.own_data().m();
+  return sum;
+}
+
 std::vector<ModelSums> ModelPool::OwnSums() const {
   std::vector<ModelSums> sums;
   for (const PoolModel& model : models_) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/base/random.h"
@@ -18,14 +17,6 @@ class YoungUsers {
   // `time` counts observations; each place is taken in turn.
   void Note(UserId user, std::uint64_t time) { users_[time % users_.size()] = user; }
   UserId Draw(RandomStream& random) const { return users_[random.Below(users_.size())]; }
-  // Each once, in the order of ids.
-  std::vector<UserId> All() const {
-    std::vector<UserId> all(users_.begin(), users_.end());
-    std::ranges::sort(all);
-    const auto rest = std::ranges::unique(all);
-    all.erase(rest.begin(), rest.end());
-    return all;
-  }
   void Forget(UserId user) { std::ranges::replace(users_, user, UserId{0}); }
 
   void Save(ByteWriter& out) const {
