@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "codband/base/parse.h"
 #include "codband/cli/command.h"
 #include "codband/server/admin/logger.h"
 #include "codband/server/admin/serving.h"
@@ -25,6 +26,7 @@ struct ServeFlags {
   bool print_config = false;
   bool insecure = false;
   bool demo = false;
+  std::string partitions;
   server::ClusterOptions cluster;
 };
 
@@ -167,7 +169,15 @@ Status Serve(const server::ServeConfig& config, const ServeFlags& flags, int& ex
                       stopped.message())};
 }
 
-Status RunServe(const ServeFlags& flags, int& exit_code) {
+Status RunServe(ServeFlags flags, int& exit_code) {
+  if (!flags.partitions.empty()) {
+    const auto partitions = ParseNumber<std::uint32_t>(flags.partitions);
+    if (!partitions || *partitions == 0) {
+      return Status::InvalidArgument(fmt::format("--partitions = {}, expected 1 to {}",
+                                                 flags.partitions, store::kMostPartitions));
+    }
+    flags.cluster.partitions = *partitions;
+  }
   auto config = ReadConfig(flags);
   if (!config.ok()) return config.status();
   if (flags.print_config) {
@@ -207,6 +217,9 @@ void AddServeCommand(CLI::App& app, Status& status, int& exit_code) {
       "Be a node of a cluster that keeps its log in this PostgreSQL (docs/cluster.md); "
       "several of them share the partitions");
   command.Option("--name", flags->cluster.name, "NODE", "The node's name, unlike all others");
+  command.Option("--partitions", flags->partitions, "P",
+                 "Of a new cluster: how many slices its users are spread over, for good (default "
+                 "1); needs features.dimension if there are several");
   command.Option("--node-url", flags->cluster.url, "URL",
                  "Where other nodes reach this one (default: as it listens)");
   command.Run(status, [flags, &exit_code] { return RunServe(*flags, exit_code); });

@@ -101,6 +101,19 @@ class InstantLog final : public store::PartitionLog {
   void DeleteBlobs(Claim claim, std::string name, std::uint64_t below, Done<Status> done) override {
     done(Do([&] { return record_.DeleteBlobs(claim, name, below); }));
   }
+  void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override {
+    done(Do([&] { return record_.AppendShared(sequence, frame); }));
+  }
+  void ReadShared(std::uint64_t from, std::size_t most_bytes,
+                  Done<Result<std::vector<store::LogFrame>>> done) override {
+    done(Do([&] { return record_.ReadShared(from, most_bytes); }));
+  }
+  void Want(Partition partition, std::string node, Done<Status> done) override {
+    done(Do([&] { return record_.Want(partition, node); }));
+  }
+  void SetDraining(std::string node, bool draining, Done<Status> done) override {
+    done(Do([&] { return record_.SetDraining(node, draining); }));
+  }
   void KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) override {
     done(Do([&] { return record_.KeepNode(node, lease_ms); }));
   }

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "codband/base/version.h"
+
 namespace codband::cluster {
 namespace {
 
@@ -54,10 +56,17 @@ void Node::Tell(LogLevel level, std::string message) const {
   }
 }
 
+store::NodeState Node::Self() const {
+  return {.name = options_.name,
+          .url = options_.url,
+          .instance = options_.instance,
+          .version = std::string(kVersion),
+          .draining = draining_};
+}
+
 void Node::KeepAlive() {
   if (draining_) return;
-  log_.KeepNode({.name = options_.name, .url = options_.url, .instance = options_.instance},
-                options_.lease_ms, Then<Status>([this](Status& status) {
+  log_.KeepNode(Self(), options_.lease_ms, Then<Status>([this](Status& status) {
                   const bool told = !problem_.empty();
                   Note(status);
                   if (status.code() == StatusCode::kConflict && !told) {
@@ -212,6 +221,8 @@ void Node::GiveUp(const store::Claim& claim) {
 void Node::Drain(std::function<void()> done) {
   draining_ = true;
   drained_ = std::move(done);
+  // So that others take what it gives up as soon as it does.
+  if (registered_) log_.KeepNode(Self(), options_.lease_ms, [](const Status&) {});
   std::vector<store::Partition> all;
   for (const auto& [partition, held] : held_) all.push_back(partition);
   for (const store::Partition partition : all) Close(partition, false);

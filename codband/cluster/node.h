@@ -73,6 +73,7 @@ class Node {
   // A callback of the log or the host that goes on here on the timers, if this node is still there.
   template <typename T>
   std::function<void(T)> Then(std::function<void(T&)> next);
+  store::NodeState Self() const;
   void Tick();
   void KeepAlive();
   void Renew();

@@ -23,33 +23,72 @@ std::string PartitionMap::UrlOf(store::Partition partition) const {
   return node == nullptr ? "" : node->url;
 }
 
+namespace {
+
+// The nodes that partitions are spread over: those that live, and are not draining if there is one
+// that is not. `node` itself lives, as it asks.
+std::map<std::string_view, std::size_t> Bearers(const PartitionMap& map, std::string_view node) {
+  std::map<std::string_view, std::size_t> all{{node, 0}};
+  std::map<std::string_view, std::size_t> staying;
+  for (const store::NodeState& each : map.nodes) {
+    if (each.lease_left_ms > 0) all.emplace(each.name, 0);
+  }
+  for (const auto& [name, none] : all) {
+    const store::NodeState* state = map.FindNode(name);
+    if (state == nullptr || !state->draining) staying.emplace(name, 0);
+  }
+  return staying.empty() ? all : staying;
+}
+
+}  // namespace
+
 Plan MakePlan(const PartitionMap& map, std::string_view node,
               const std::vector<store::Partition>& held,
               const std::vector<store::Partition>& leaving) {
   Plan plan;
-  std::map<std::string_view, std::size_t> owned{{node, 0}};
-  for (const store::NodeState& each : map.nodes) {
-    if (each.lease_left_ms > 0) owned.emplace(each.name, 0);
+  std::map<std::string_view, std::size_t> owned = Bearers(map, node);
+  if (!owned.contains(node)) {
+    plan.give = held;
+    return plan;
   }
+  const auto is_among = [](const std::vector<store::Partition>& list, store::Partition partition) {
+    return std::ranges::count(list, partition) > 0;
+  };
+  // The living node that it is wanted on, or nobody.
+  const auto wanted_on = [&](store::Partition partition) {
+    const std::string_view name = map.partitions[partition].wanted;
+    return owned.contains(name) ? name : std::string_view();
+  };
   std::vector<store::Partition> unowned;
   for (const store::PartitionState& state : map.partitions) {
-    if (std::ranges::count(held, state.partition) > 0) continue;
+    if (is_among(held, state.partition)) continue;
     if (state.lease_left_ms <= 0) {
       unowned.push_back(state.partition);
     } else if (const auto owner = owned.find(state.owner); owner != owned.end()) {
       ++owner->second;
     }
   }
+  std::vector<store::Partition> available;
+  for (const store::Partition partition : unowned) {
+    if (is_among(leaving, partition)) continue;
+    const std::string_view wanted = wanted_on(partition);
+    if (wanted.empty()) available.push_back(partition);
+    if (wanted == node) plan.take.push_back(partition);
+  }
+  std::vector<store::Partition> movable;
+  for (const store::Partition partition : held) {
+    const std::string_view wanted = wanted_on(partition);
+    if (wanted.empty()) movable.push_back(partition);
+    if (!wanted.empty() && wanted != node) plan.give.push_back(partition);
+  }
+  if (!plan.take.empty() || !plan.give.empty()) return plan;
+
   const std::size_t least = map.partitions.size() / owned.size();
   const std::size_t most = (map.partitions.size() + owned.size() - 1) / owned.size();
   std::size_t missing = 0;  // that others should have
   for (const auto& [name, count] : owned) {
     if (name != node && count < least) missing += least - count;
   }
-  std::vector<store::Partition> available;
-  std::ranges::copy_if(unowned, std::back_inserter(available), [&](store::Partition partition) {
-    return std::ranges::count(leaving, partition) == 0;
-  });
   // First what everybody should have; more than that only of what is left over.
   const std::size_t spare = held.size() - std::min(held.size(), least);
   const std::size_t wanted = least - std::min(held.size(), least);
@@ -66,8 +105,9 @@ Plan MakePlan(const PartitionMap& map, std::string_view node,
     return plan;
   }
   // What is free serves those first who have too few.
-  const std::size_t give = std::min(spare, missing - std::min(missing, unowned.size()));
-  plan.give.assign(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(give));
+  const std::size_t give =
+      std::min({spare, missing - std::min(missing, unowned.size()), movable.size()});
+  plan.give.assign(movable.begin(), movable.begin() + static_cast<std::ptrdiff_t>(give));
   return plan;
 }
 

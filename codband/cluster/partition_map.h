@@ -31,7 +31,9 @@ struct PartitionMap {
 };
 
 // What a node should do so that the partitions are spread evenly over the living nodes, with as few
-// moves as possible: everybody has between floor(P/N) and ceil(P/N).
+// moves as possible: everybody has between floor(P/N) and ceil(P/N). What an operator wants comes
+// first: a partition goes to the node that it is wanted on, if that lives, and stays there; a node
+// that is draining counts as if it were not there, unless all are.
 struct Plan {
   std::vector<store::Partition> take = {};  // that are free; others may be faster
   std::vector<store::Partition> give = {};  // to nodes that have too few

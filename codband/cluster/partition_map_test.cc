@@ -99,6 +99,42 @@ TEST(PartitionMapTest, TheShareOfADeadNodeIsTaken) {
   EXPECT_EQ(OwnedBy(map, "a").size(), 3U);
 }
 
+TEST(PartitionMapTest, APartitionGoesWhereItIsWantedAndStays) {
+  PartitionMap map = MapOf({"a", "a", "a", "b", "b", "b"}, {"a", "b"});
+  map.partitions[0].wanted = map.partitions[1].wanted = map.partitions[2].wanted = "b";
+  Settle(map);
+  for (Partition p = 0; p < 3; ++p) EXPECT_EQ(map.partitions[p].owner, "b") << p;
+  // The others make up for it.
+  EXPECT_EQ(OwnedBy(map, "a"), (std::vector<Partition>{3, 4, 5}));
+  EXPECT_EQ(Settle(map), 0);
+  // More than its share, if that is wanted.
+  map.partitions[3].wanted = map.partitions[4].wanted = "b";
+  Settle(map);
+  EXPECT_EQ(OwnedBy(map, "b").size(), 5U);
+  EXPECT_EQ(Settle(map), 0);
+  // A wish that cannot be fulfilled keeps nobody from serving it.
+  map.nodes[1].lease_left_ms = 0;
+  for (auto& state : map.partitions) {
+    if (state.owner == "b") state.lease_left_ms = 0, state.owner = "";
+  }
+  Settle(map);
+  EXPECT_EQ(OwnedBy(map, "a").size(), 6U);
+}
+
+TEST(PartitionMapTest, ANodeThatIsDrainingGivesEverythingAwayUnlessAllAre) {
+  PartitionMap map = MapOf({"a", "a", "b", "b", "c", "c"}, {"a", "b", "c"});
+  map.nodes[0].draining = true;
+  map.partitions[0].wanted = "a";
+  EXPECT_EQ(Settle(map), 2);
+  EXPECT_EQ(OwnedBy(map, "a").size(), 0U);
+  EXPECT_EQ(OwnedBy(map, "b").size(), 3U);
+  map.nodes[1].draining = map.nodes[2].draining = true;
+  map.partitions[3].owner = "";
+  map.partitions[3].lease_left_ms = 0;
+  Settle(map);
+  EXPECT_FALSE(map.partitions[3].owner.empty());
+}
+
 TEST(PartitionMapTest, TheVersionGrowsWithEveryOwner) {
   PartitionMap map = MapOf({"a", "", "b"}, {"a"});
   const std::uint64_t before = map.version();

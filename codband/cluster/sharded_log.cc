@@ -103,6 +103,23 @@ void ShardedLog::DeleteBlobs(store::Claim claim, std::string name, std::uint64_t
   Home(claim.partition).DeleteBlobs(claim, std::move(name), below, std::move(done));
 }
 
+void ShardedLog::AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) {
+  logs_[0]->AppendShared(sequence, std::move(frame), std::move(done));
+}
+
+void ShardedLog::ReadShared(std::uint64_t from, std::size_t most_bytes,
+                            Done<Result<std::vector<store::LogFrame>>> done) {
+  logs_[0]->ReadShared(from, most_bytes, std::move(done));
+}
+
+void ShardedLog::Want(store::Partition partition, std::string node, Done<Status> done) {
+  Home(partition).Want(partition, std::move(node), std::move(done));
+}
+
+void ShardedLog::SetDraining(std::string node, bool draining, Done<Status> done) {
+  logs_[0]->SetDraining(std::move(node), draining, std::move(done));
+}
+
 void ShardedLog::KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) {
   logs_[0]->KeepNode(std::move(node), lease_ms, std::move(done));
 }

@@ -415,6 +415,30 @@ void Committer::Process(EraseCommand& command, CommitGroup& group) {
   group.after.push_back(std::move(command.done));
 }
 
+void Committer::Process(FollowCommand& command, CommitGroup& group) {
+  const auto ignore = [](const Status&) {};
+  for (FollowCommand::Change& change : command.changes) {
+    if (!change.put.empty()) {
+      PutItemsCommand put{.items = std::move(change.put), .done = ignore};
+      Process(put, group);
+    }
+    for (std::string& id : change.deleted) {
+      DeleteItemCommand erase{.id = std::move(id), .done = ignore};
+      Process(erase, group);
+    }
+  }
+  group.batch.Put(store::Table::kMeta, std::string(kCatalogueKey), NumberKey(command.sequence));
+  group.after.push_back(std::move(command.done));
+}
+
+void Committer::Process(ImportCommand& command, CommitGroup& group) {
+  group.Log({.kind = LogRecord::Kind::kPool,
+             .time_ms = group.wall_ms,
+             .user = {},
+             .pool = std::move(command.pool)},
+            std::move(command.done));
+}
+
 bool Committer::Expire(std::size_t most, CommitGroup& group, Status& status) {
   PendingDecisions::Expiry expiry;
   try {

@@ -25,6 +25,9 @@
 
 namespace codband::engine {
 
+// The key in kMeta of how far a partition has followed the catalogue of its loop.
+inline constexpr std::string_view kCatalogueKey = "catalogue";
+
 // Makes everything durable, in one order, on a thread of its own (group commit). For all commands
 // that wait, up to 1024 at a time:
 //
@@ -83,8 +86,24 @@ class Committer {
     std::vector<std::string> event_ids;
     Engine::Done<Status> done;
   };
-  using Command = std::variant<RankCommand, RewardCommand, ActivateCommand, PutItemsCommand,
-                               DeleteItemCommand, ForgetCommand, EraseCommand>;
+  // Changes of the catalogue that all partitions make, up to this place (engine/partition.h).
+  struct FollowCommand {
+    struct Change {
+      std::vector<std::shared_ptr<const Item>> put = {};
+      std::vector<std::string> deleted = {};
+    };
+    std::uint64_t sequence = 0;
+    std::vector<Change> changes = {};
+    Engine::Done<Status> done;
+  };
+  // What other partitions have learned.
+  struct ImportCommand {
+    std::string pool;
+    Engine::Done<Status> done;
+  };
+  using Command =
+      std::variant<RankCommand, RewardCommand, ActivateCommand, PutItemsCommand, DeleteItemCommand,
+                   ForgetCommand, EraseCommand, FollowCommand, ImportCommand>;
 
   // Who is told of what has become durable, on the committer's thread.
   struct Sinks {
@@ -143,6 +162,8 @@ class Committer {
   void Process(DeleteItemCommand& command, CommitGroup& group);
   void Process(ForgetCommand& command, CommitGroup& group);
   void Process(EraseCommand& command, CommitGroup& group);
+  void Process(FollowCommand& command, CommitGroup& group);
+  void Process(ImportCommand& command, CommitGroup& group);
   // Gives columns to what has none and completes the decision's features. From then on `done` waits
   // until readers see the columns, so that the next ranking has them.
   void AddColumns(RankCommand& command, CommitGroup& group);

@@ -222,13 +222,26 @@ void LocalEngine::PutItems(std::vector<Item> items, Done<Status> done) {
                       ? status
                       : Status::InvalidArgument(fmt::format("items[{}].{}", i, status.message())));
     }
-    shared.push_back(std::make_shared<const Item>(std::move(items[i])));
+    if (!options_.share_catalogue) {
+      shared.push_back(std::make_shared<const Item>(std::move(items[i])));
+    }
+  }
+  if (options_.share_catalogue) {
+    CatalogueChange change;
+    change.put = std::move(items);
+    return options_.share_catalogue(std::move(change), std::move(done));
   }
   committer_->Submit(
       Committer::PutItemsCommand{.items = std::move(shared), .done = std::move(done)});
 }
 
 void LocalEngine::DeleteItem(std::string id, Done<Status> done) {
+  if (options_.share_catalogue) {
+    if (const auto known = GetItem(id); !known.ok()) return done(known.status());
+    CatalogueChange change;
+    change.deleted.push_back(std::move(id));
+    return options_.share_catalogue(std::move(change), std::move(done));
+  }
   committer_->Submit(Committer::DeleteItemCommand{.id = std::move(id), .done = std::move(done)});
 }
 

@@ -12,6 +12,7 @@
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
 #include "codband/engine/name_hash.h"
+#include "codband/engine/partition.h"
 #include "codband/engine/stats_report.h"
 #include "codband/features/column_space.h"
 #include "codband/policy/policy.h"
@@ -66,7 +67,13 @@ struct EngineOptions {
   // not given.
   std::optional<SipKey> name_secret = {};
   NameHash names = {};  // as the directory has it: set by Open
-  LogSink log = {};     // told what an operator should know; may be empty
+  // Which partition of a loop of several it is (engine/partition.h); none: it has all users.
+  std::optional<std::uint32_t> partition = {};
+  // Takes changes of the catalogue instead of this engine, which gets them back in the order of the
+  // loop (Partition::Follow); empty: they are the engine's own.
+  std::function<void(CatalogueChange change, std::function<void(Status)> done)> share_catalogue =
+      {};
+  LogSink log = {};  // told what an operator should know; may be empty
   // How policies are made; by the registry if not given.
   std::function<Result<std::unique_ptr<Policy>>(std::string_view spec, std::size_t dim)>
       make_policy = {};
@@ -350,6 +357,9 @@ class Engine {
   // Commits what was accepted, makes a checkpoint and stops: changes are refused from now on. If
   // the engine stops in trouble the status says why; what was acknowledged is on disk all the same.
   virtual Status Close() = 0;
+
+  // What a cluster does with it; nullptr: it is no partition.
+  virtual Partition* partition() { return nullptr; }
 
   // Makes a checkpoint now.
   virtual Status Checkpoint() = 0;

@@ -135,6 +135,7 @@ std::size_t Learner::ApplyTogether(std::span<const Entry> entries) {
   }
   if (!failure) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].record.kind != LogRecord::Kind::kPool) ++learned_here_;
       if (entries[i].record.kind != LogRecord::Kind::kForget) continue;
       if (applied[i].mistaken) continue;
       erased_.push_back(entries[i].record.user_id());
@@ -192,6 +193,13 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     learned.columns.Append(record.first_column, record.additions);
     TellGroups(learned.columns.space(), *learned.policy);
     GrowTo(*learned.policy, learned.columns.space().size());
+    return {};
+  }
+  if (record.kind == LogRecord::Kind::kPool) {
+    SharedPool* const pool = learned.policy->shared_pool();
+    const Status imported = pool == nullptr ? Status::InvalidArgument("the policy shares nothing")
+                                            : pool->Import(record.pool);
+    if (!imported.ok()) throw std::runtime_error("pool: " + imported.message());
     return {};
   }
   // As who gives out columns did, whatever follows.
@@ -382,6 +390,21 @@ Learner::Unsaved Learner::CollectUnsaved() {
     unsaved.erased = erased_;
   });
   return unsaved;
+}
+
+std::optional<std::string> Learner::Publish(std::uint64_t version, bool always) {
+  const bool news = always || learned_.Read([](const Learned& learned) {
+    return learned.policy->shared_pool()->HasNews();
+  });
+  if (!news) return std::nullopt;
+  std::optional<std::string> published;
+  RunBetween([&] {
+    if (waits_) return;
+    // Both copies note what was published.
+    learned_.Write(
+        [&](Learned& learned) { published = learned.policy->shared_pool()->Publish(version); });
+  });
+  return published;
 }
 
 void Learner::RunBetween(const std::function<void()>& task) {

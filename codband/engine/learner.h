@@ -142,6 +142,10 @@ class Learner {
   };
   Unsaved CollectUnsaved();
 
+  // As of engine::Partition.
+  std::optional<std::string> Publish(std::uint64_t version, bool always);
+  std::uint64_t learned_here() const { return learned_here_.load(); }
+
   std::uint64_t applied_sequence() const { return applied_sequence_.load(); }
   std::uint64_t checkpoint_sequence() const { return checkpoint_sequence_.load(); }
   std::uint64_t checkpoints() const { return checkpoints_.load(); }  // since the start
@@ -253,6 +257,7 @@ class Learner {
   bool log_left_ = false;  // log entries that the checkpoint contains could not be deleted
 
   std::atomic<std::uint64_t> applied_sequence_{0};
+  std::atomic<std::uint64_t> learned_here_{1};  // entries but pools, since the start
   std::atomic<std::uint64_t> checkpoint_sequence_{0};
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<bool> has_checkpoint_{false};

@@ -55,7 +55,11 @@ Result<Learned> Learner::Load(const Archives& archives, const EngineOptions& opt
   if (paged == nullptr) learned.users_of_policy = learned.unpaged.get();
   learned.users_of_policy->SetArchive(&archives.users);
   learned.people.SetArchive(&archives.people);
-  if (checkpoint == nullptr) return learned;
+  if (checkpoint == nullptr) {
+    SharedPool* const pool = learned.policy->shared_pool();
+    if (pool != nullptr && options.partition) pool->SetPartition(*options.partition);
+    return learned;
+  }
   learned.sequence = checkpoint->sequence;
   const Status fits = CheckSpecChange(checkpoint->spec, learned.policy->spec(), {.dim = dim});
   if (!fits.ok() && checkpoint->columns_alone) {

@@ -22,8 +22,11 @@ namespace codband::engine {
 
 // The engine in this process. engine.cc opens it and accepts commands, ranking.cc ranks,
 // engine_reports.cc tells about users and models.
-class LocalEngine final : public Engine {
+class LocalEngine final : public Engine, private Partition {
  public:
+  template <typename T>
+  using Done = Engine::Done<T>;
+
   LocalEngine(std::unique_ptr<store::Store> store, const EngineOptions& options, std::size_t dim)
       : store_(std::move(store)),
         options_(options),
@@ -64,8 +67,22 @@ class LocalEngine final : public Engine {
   Status Checkpoint() override;
   Status Backup(const std::filesystem::path& directory) override;
   Status Check() override;
+  Partition* partition() override { return options_.partition ? this : nullptr; }
 
  private:
+  // partition.cc:
+  Result<std::uint64_t> CatalogueSequence() const override;
+  void Follow(std::uint64_t sequence, std::vector<CatalogueChange> changes,
+              Partition::Done done) override;
+  bool shares() const override;
+  std::uint64_t learned() const override { return learner_->learned_here(); }
+  std::optional<std::string> Publish(std::uint64_t version, bool always) override {
+    return learner_->Publish(version, always);
+  }
+  Result<SharedPool::Merged> Merge(std::span<const std::string> registers,
+                                   std::string_view previous) const override;
+  void Import(std::string pool, Partition::Done done) override;
+
   Status LoadItems();
   Status PutUnplaced();
   Status CheckAll();

@@ -73,7 +73,9 @@ std::string LocalEngine::NewEventId() {
   RandomStream random({.seed = *options_.event_id_seed, .event = next_event_id_++},
                       kEventIdPurpose);
   const std::uint64_t high = random() >> 48;
-  return fmt::format("{:012x}{:04x}{:016x}", options_.now_ms(), high, random());
+  std::string id = fmt::format("{:012x}{:04x}{:016x}", options_.now_ms(), high, random());
+  if (options_.partition) id += fmt::format(".p{}", *options_.partition);  // PartitionOfEvent
+  return id;
 }
 
 UserId LocalEngine::UserOf(const RankRequest& request) const {

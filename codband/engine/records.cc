@@ -393,6 +393,10 @@ std::string LogRecord::Encode() const {
     SaveItem(out, decision);
     return out.Take();
   }
+  if (kind == Kind::kPool) {
+    out.String(pool);
+    return out.Take();
+  }
   out.U64(event);
   out.Double(reward);
   SaveDecision(out, decision);
@@ -402,7 +406,7 @@ std::string LogRecord::Encode() const {
 
 Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
   return DecodeWith<LogRecord>(bytes, [](ByteReader& in, LogRecord& record) {
-    record.kind = LoadEnum(in, "kind of log entry", Kind::kForgetItem);
+    record.kind = LoadEnum(in, "kind of log entry", Kind::kPool);
     record.time_ms = LoadTime(in, "time");
     record.user = in.String("user");
     if (record.kind == Kind::kForget) {
@@ -418,6 +422,10 @@ Result<LogRecord> LogRecord::Decode(std::string_view bytes) {
       return;
     }
     if (record.kind == Kind::kForgetItem) return LoadItem(in, record.decision);
+    if (record.kind == Kind::kPool) {
+      record.pool = in.String("pool");
+      return;
+    }
     record.event = in.U64("event");
     record.reward = in.Double("reward");
     LoadDecision(in, record.decision);

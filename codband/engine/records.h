@@ -128,9 +128,16 @@ struct Deadline {
   static std::string KeyAfter(std::int64_t time_ms);
 };
 
-// One entry of the write-ahead log: a reward to learn, a user or an item to forget, or new columns.
+// One entry of the write-ahead log: a reward to learn, a user or an item to forget, new columns, or
+// what other partitions have learned.
 struct LogRecord {
-  enum class Kind : std::uint8_t { kLearn = 0, kForget = 1, kColumns = 2, kForgetItem = 3 };
+  enum class Kind : std::uint8_t {
+    kLearn = 0,
+    kForget = 1,
+    kColumns = 2,
+    kForgetItem = 3,
+    kPool = 4
+  };
   Kind kind = Kind::kLearn;
   std::int64_t time_ms = 0;
   // Empty: an anonymous visitor, new columns, or kForgetItem, whose item is the decision's. Their
@@ -145,6 +152,8 @@ struct LogRecord {
   std::vector<features::ColumnSpace::Addition> additions = {};
   // kForget: columns that were the user's alone, whose names are forgotten too.
   std::vector<std::uint32_t> forgotten_columns = {};
+  // kPool: as SharedPool::Import takes it.
+  std::string pool = {};
 
   UserId user_id() const { return decision.user != 0 ? decision.user : HashUser(user); }
 

@@ -31,6 +31,7 @@ struct PartitionState {
   std::uint64_t last_sequence = 0;   // of the last frame
   std::uint64_t first_sequence = 1;  // of the first frame that was not truncated
   std::int64_t lease_left_ms = 0;    // by the log's clock; 0 and less: anybody may take it
+  std::string wanted = {};           // the node that an operator wants it on; empty: any
 
   Claim claim() const { return {.partition = partition, .epoch = epoch}; }
 };
@@ -50,6 +51,8 @@ struct NodeState {
   std::string url = {};
   std::string instance = {};
   std::int64_t lease_left_ms = 0;  // by the log's clock; 0 and less: it is taken for dead
+  std::string version = {};        // of the program
+  bool draining = false;           // its partitions are to go elsewhere
 };
 
 // Large bytes beside the log, in parts: checkpoints, versions of the pool. Part 0 is put last: a
@@ -118,13 +121,27 @@ class PartitionLog {
   virtual void DeleteBlobs(Claim claim, std::string name, std::uint64_t below,
                            Done<Status> done) = 0;
 
-  // Announces a node, or prolongs its lease. kConflict: another instance has the name.
+  // The log of what all partitions share: frames 1, 2, 3, … without gaps, which anybody may append.
+  // kConflict: another frame has this sequence, or those before it are not there yet: read them.
+  // After kUnavailable it may be in the log all the same, or still come: read it.
+  virtual void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) = 0;
+  // As Read. Their epoch is 0.
+  virtual void ReadShared(std::uint64_t from, std::size_t most_bytes,
+                          Done<Result<std::vector<LogFrame>>> done) = 0;
+
+  // Announces a node, or prolongs its lease. It is draining if it says so itself, or if that was
+  // set for this instance. kConflict: another instance has the name.
   virtual void KeepNode(NodeState node, std::int64_t lease_ms, Done<Status> done) = 0;
   virtual void RemoveNode(std::string name, std::string instance, Done<Status> done) = 0;
   // The dead ones too.
   virtual void ListNodes(Done<Result<std::vector<NodeState>>> done) = 0;
   // All partitions, in their order.
   virtual void ListPartitions(Done<Result<std::vector<PartitionState>>> done) = 0;
+
+  // What an operator wants: this partition on this node (any, if empty), this node without
+  // partitions. Nodes follow it when they see it. kNotFound: there is no such partition or node.
+  virtual void Want(Partition partition, std::string node, Done<Status> done) = 0;
+  virtual void SetDraining(std::string node, bool draining, Done<Status> done) = 0;
 
   // Calls `changed` soon after a partition or a node has come or gone, and perhaps without cause.
   // It may miss some: look now and then as well. One function for each log.

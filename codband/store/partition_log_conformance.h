@@ -288,6 +288,78 @@ TYPED_TEST_P(PartitionLogConformance, ANameBelongsToOneLivingNode) {
   EXPECT_TRUE(list().empty());
 }
 
+TYPED_TEST_P(PartitionLogConformance, OneOfTwoAppendsAFrameThatAllShare) {
+  const auto append = [&](PartitionLog& log, std::uint64_t sequence, const std::string& frame) {
+    return this->template Await<Status>([&](auto done) { log.AppendShared(sequence, frame, done); })
+        .code();
+  };
+  const auto read = [&](PartitionLog& log, std::uint64_t from, std::size_t most_bytes) {
+    std::string text;
+    const auto frames = this->template Await<Result<std::vector<LogFrame>>>(
+        [&](auto done) { log.ReadShared(from, most_bytes, done); });
+    EXPECT_TRUE(frames.ok()) << frames.status().ToString();
+    if (!frames.ok()) return text;
+    for (const LogFrame& frame : frames.value()) {
+      text += std::to_string(frame.sequence) + frame.bytes + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(read(*this->a_, 1, 100), "");
+  EXPECT_EQ(append(*this->a_, 2, "early"), StatusCode::kConflict);
+  EXPECT_EQ(append(*this->a_, 1, "one"), StatusCode::kOk);
+  EXPECT_EQ(append(*this->b_, 1, "other"), StatusCode::kConflict);
+  EXPECT_EQ(append(*this->b_, 2, "two"), StatusCode::kOk);
+  EXPECT_EQ(append(*this->a_, 3, "three"), StatusCode::kOk);
+  EXPECT_EQ(read(*this->b_, 1, 100), "1one 2two 3three ");
+  EXPECT_EQ(read(*this->b_, 2, 1), "2two ");
+  EXPECT_EQ(read(*this->b_, 4, 100), "");
+}
+
+TYPED_TEST_P(PartitionLogConformance, WhatAnOperatorWantsIsThereUntilItIsTakenBack) {
+  const auto want = [&](Partition partition, const std::string& node) {
+    return this->template Await<Status>([&](auto done) { this->a_->Want(partition, node, done); })
+        .code();
+  };
+  const auto drain = [&](const std::string& node, bool draining) {
+    return this
+        ->template Await<Status>([&](auto done) { this->a_->SetDraining(node, draining, done); })
+        .code();
+  };
+  const auto partitions = [&] {
+    return this
+        ->template Await<Result<std::vector<PartitionState>>>(
+            [&](auto done) { this->b_->ListPartitions(done); })
+        .value();
+  };
+  const auto node = [&] {
+    return this
+        ->template Await<Result<std::vector<NodeState>>>(
+            [&](auto done) { this->b_->ListNodes(done); })
+        .value()
+        .at(0);
+  };
+  EXPECT_EQ(want(3, "n"), StatusCode::kOk);
+  EXPECT_EQ(want(4, "n"), StatusCode::kNotFound);
+  EXPECT_TRUE(this->Acquire(*this->a_, 3, "m").ok());
+  EXPECT_EQ(partitions()[3].wanted, "n");
+  EXPECT_EQ(partitions()[2].wanted, "");
+  EXPECT_EQ(want(3, ""), StatusCode::kOk);
+  EXPECT_EQ(partitions()[3].wanted, "");
+  EXPECT_EQ(drain("n", true), StatusCode::kNotFound);
+  const NodeState first{.name = "n", .url = "http://one", .instance = "1", .version = "0.9"};
+  EXPECT_EQ(this->KeepNode(*this->a_, first, this->kShortMs), StatusCode::kOk);
+  EXPECT_EQ(node().version, "0.9");
+  EXPECT_FALSE(node().draining);
+  EXPECT_EQ(drain("n", true), StatusCode::kOk);
+  EXPECT_EQ(this->KeepNode(*this->a_, first, this->kShortMs), StatusCode::kOk);
+  EXPECT_TRUE(node().draining);
+  this->backend_.Sleep(2 * this->kShortMs);
+  const NodeState second{.name = "n", .url = "http://one", .instance = "2", .version = "1.0"};
+  EXPECT_EQ(this->KeepNode(*this->a_, second), StatusCode::kOk);
+  EXPECT_FALSE(node().draining);
+  EXPECT_EQ(node().version, "1.0");
+}
+
 TYPED_TEST_P(PartitionLogConformance, WatchTellsOfANewOwner) {
   std::atomic<int> told{0};
   this->b_->Watch([&] { ++told; });
@@ -305,6 +377,7 @@ REGISTER_TYPED_TEST_SUITE_P(PartitionLogConformance, ALeaseKeepsOthersOutUntilIt
                             ATakeoverFencesTheOwnerBefore, TruncatedFramesSayThatTheyAre,
                             RenewedLeasesGoOnAndReleasedOnesAreFree, OneOfTwoGetsAPartition,
                             TheNewestCompleteVersionOfABlobIsFound, ANameBelongsToOneLivingNode,
-                            WatchTellsOfANewOwner);
+                            OneOfTwoAppendsAFrameThatAllShare,
+                            WhatAnOperatorWantsIsThereUntilItIsTakenBack, WatchTellsOfANewOwner);
 
 }  // namespace codband::store

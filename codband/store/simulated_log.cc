@@ -152,6 +152,31 @@ void SimulatedLog::DeleteBlobs(Claim claim, std::string name, std::uint64_t belo
       std::move(done));
 }
 
+void SimulatedLog::AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) {
+  Call<Status>(
+      [&record = record_, sequence, frame] { return record.AppendShared(sequence, frame); },
+      std::move(done));
+}
+
+void SimulatedLog::ReadShared(std::uint64_t from, std::size_t most_bytes,
+                              Done<Result<std::vector<LogFrame>>> done) {
+  Call<Result<std::vector<LogFrame>>>(
+      [&record = record_, from, most_bytes]() -> Result<std::vector<LogFrame>> {
+        return record.ReadShared(from, most_bytes);
+      },
+      std::move(done));
+}
+
+void SimulatedLog::Want(Partition partition, std::string node, Done<Status> done) {
+  Call<Status>([&record = record_, partition, node] { return record.Want(partition, node); },
+               std::move(done));
+}
+
+void SimulatedLog::SetDraining(std::string node, bool draining, Done<Status> done) {
+  Call<Status>([&record = record_, node, draining] { return record.SetDraining(node, draining); },
+               std::move(done));
+}
+
 void SimulatedLog::KeepNode(NodeState node, std::int64_t lease_ms, Done<Status> done) {
   Call<Status>([&record = record_, node, lease_ms] { return record.KeepNode(node, lease_ms); },
                std::move(done));

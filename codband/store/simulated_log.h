@@ -54,10 +54,15 @@ class SimulatedLog final : public PartitionLog {
   void GetBlob(Partition partition, BlobId id, Done<Result<std::string>> done) override;
   void FindBlob(Partition partition, std::string name, Done<Result<std::uint64_t>> done) override;
   void DeleteBlobs(Claim claim, std::string name, std::uint64_t below, Done<Status> done) override;
+  void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override;
+  void ReadShared(std::uint64_t from, std::size_t most_bytes,
+                  Done<Result<std::vector<LogFrame>>> done) override;
   void KeepNode(NodeState node, std::int64_t lease_ms, Done<Status> done) override;
   void RemoveNode(std::string name, std::string instance, Done<Status> done) override;
   void ListNodes(Done<Result<std::vector<NodeState>>> done) override;
   void ListPartitions(Done<Result<std::vector<PartitionState>>> done) override;
+  void Want(Partition partition, std::string node, Done<Status> done) override;
+  void SetDraining(std::string node, bool draining, Done<Status> done) override;
   void Watch(std::function<void()> changed) override;
 
  private:

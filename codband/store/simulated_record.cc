@@ -27,7 +27,8 @@ PartitionState SimulatedRecord::StateOf(Partition partition) const {
           .owner = row.owner,
           .last_sequence = row.history.size(),
           .first_sequence = row.first_sequence,
-          .lease_left_ms = row.owner.empty() ? 0 : row.lease_until_ms - now_ms()};
+          .lease_left_ms = row.owner.empty() ? 0 : row.lease_until_ms - now_ms(),
+          .wanted = row.wanted};
 }
 
 Result<PartitionState> SimulatedRecord::Acquire(Partition partition, const std::string& node,
@@ -158,6 +159,44 @@ Status SimulatedRecord::DeleteBlobs(const Claim& claim, const std::string& name,
   return {};
 }
 
+Status SimulatedRecord::AppendShared(std::uint64_t sequence, const std::string& frame) {
+  if (sequence != shared_.size() + 1) {
+    return {StatusCode::kConflict,
+            fmt::format("sequence: is {}, expected {}", sequence, shared_.size() + 1)};
+  }
+  shared_.push_back(frame);
+  ++changes_;
+  return {};
+}
+
+std::vector<LogFrame> SimulatedRecord::ReadShared(std::uint64_t from,
+                                                  std::size_t most_bytes) const {
+  std::vector<LogFrame> frames;
+  std::size_t bytes = 0;
+  for (std::uint64_t i = from; i <= shared_.size() && (bytes < most_bytes || frames.empty()); ++i) {
+    frames.push_back({.sequence = i, .bytes = shared_[i - 1]});
+    bytes += frames.back().bytes.size();
+  }
+  return frames;
+}
+
+Status SimulatedRecord::Want(Partition partition, const std::string& node) {
+  if (partition >= rows_.size()) {
+    return Status::NotFound(fmt::format("there is no partition {}", partition));
+  }
+  rows_[partition].wanted = node;
+  ++changes_;
+  return {};
+}
+
+Status SimulatedRecord::SetDraining(const std::string& node, bool draining) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return Status::NotFound(fmt::format("there is no node '{}'", node));
+  found->second.draining = draining;
+  ++changes_;
+  return {};
+}
+
 Status SimulatedRecord::KeepNode(const NodeState& node, std::int64_t lease_ms) {
   NodeState& row = nodes_[node.name];
   const bool fresh = row.instance != node.instance;
@@ -165,7 +204,9 @@ Status SimulatedRecord::KeepNode(const NodeState& node, std::int64_t lease_ms) {
     return Taken(fmt::format("the name '{}'", node.name), row.instance);
   }
   if (fresh || row.lease_left_ms <= now_ms()) ++changes_;
+  const bool draining = node.draining || (!fresh && row.draining);
   row = node;
+  row.draining = draining;
   row.lease_left_ms = now_ms() + lease_ms;
   return {};
 }

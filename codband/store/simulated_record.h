@@ -40,10 +40,14 @@ class SimulatedRecord {
   Result<std::string> GetBlob(Partition partition, const BlobId& id) const;
   Result<std::uint64_t> FindBlob(Partition partition, const std::string& name) const;
   Status DeleteBlobs(const Claim& claim, const std::string& name, std::uint64_t below);
+  Status AppendShared(std::uint64_t sequence, const std::string& frame);
+  std::vector<LogFrame> ReadShared(std::uint64_t from, std::size_t most_bytes) const;
   Status KeepNode(const NodeState& node, std::int64_t lease_ms);
   Status RemoveNode(const std::string& name, const std::string& instance);
   std::vector<NodeState> ListNodes() const;
   std::vector<PartitionState> ListPartitions() const;
+  Status Want(Partition partition, const std::string& node);
+  Status SetDraining(const std::string& node, bool draining);
 
   // Counts changes of owners and nodes; for Watch.
   std::uint64_t changes() const { return changes_; }
@@ -60,6 +64,7 @@ class SimulatedRecord {
     std::uint64_t epoch = 0;
     std::uint64_t session = 0;
     std::string owner = {};
+    std::string wanted = {};
     std::int64_t lease_until_ms = 0;
     std::uint64_t first_sequence = 1;
     std::vector<LogFrame> history = {};
@@ -75,6 +80,7 @@ class SimulatedRecord {
   std::int64_t clock_offset_ms_ = 0;
   std::uint64_t changes_ = 0;
   std::vector<Row> rows_;
+  std::vector<std::string> shared_;
   std::map<std::string, NodeState> nodes_;  // lease_left_ms: when it ends, by the record's clock
 };
 

@@ -86,13 +86,35 @@ constexpr Statement kDeleteBlobs{
     "WITH mine AS (SELECT p FROM partitions WHERE p = $1::integer AND epoch = $2::bigint), "
     "gone AS (DELETE FROM blobs USING mine WHERE blobs.p = mine.p AND name = $3 "
     "AND version < $4::bigint) SELECT p::bigint FROM mine"};
+constexpr Statement kAppendShared{
+    "append_shared",
+    "WITH put AS (INSERT INTO shared_log (sequence, frame) SELECT $1::bigint, $2::bytea "
+    "WHERE $1::bigint = 1 OR EXISTS (SELECT 1 FROM shared_log WHERE sequence = $1::bigint - 1) "
+    "ON CONFLICT DO NOTHING RETURNING sequence) "
+    "SELECT sequence, pg_notify('codband_' || current_schema(), '') FROM put"};
+constexpr Statement kReadShared{
+    "read_shared",
+    "SELECT sequence, frame FROM (SELECT sequence, frame, "
+    "sum(octet_length(frame)) OVER (ORDER BY sequence) - octet_length(frame) AS before "
+    "FROM (SELECT * FROM shared_log WHERE sequence >= $1::bigint ORDER BY sequence LIMIT 2000) "
+    "AS page) AS summed WHERE before < $2::bigint ORDER BY sequence"};
+constexpr Statement kWant{"want",
+                          "WITH wanted AS (UPDATE partitions SET wanted = $2 WHERE p = $1::integer "
+                          "RETURNING p) SELECT p::bigint, pg_notify('codband_' || "
+                          "current_schema(), '') FROM wanted"};
+constexpr Statement kSetDraining{
+    "set_draining",
+    "WITH drained AS (UPDATE nodes SET draining = $2::boolean WHERE name = $1 RETURNING name) "
+    "SELECT name, pg_notify('codband_' || current_schema(), '') FROM drained"};
 // A row that was inserted has no xmax.
 constexpr Statement kKeepNode{
     "keep_node",
-    "WITH kept AS (INSERT INTO nodes (name, instance, url, lease_until) "
-    "VALUES ($1, $2, $3, clock_timestamp() + $4::bigint * interval '1 millisecond') "
+    "WITH kept AS (INSERT INTO nodes (name, instance, url, version, draining, lease_until) "
+    "VALUES ($1, $2, $3, $5, $6::boolean, clock_timestamp() + $4::bigint * interval '1 "
+    "millisecond') "
     "ON CONFLICT (name) DO UPDATE SET instance = excluded.instance, url = excluded.url, "
-    "lease_until = excluded.lease_until "
+    "draining = excluded.draining OR (nodes.draining AND nodes.instance = excluded.instance), "
+    "version = excluded.version, lease_until = excluded.lease_until "
     "WHERE nodes.instance = excluded.instance OR nodes.lease_until <= clock_timestamp() "
     "RETURNING xmax = 0 AS fresh) "
     "SELECT CASE WHEN fresh THEN pg_notify('codband_' || current_schema(), '')::text END FROM "
@@ -101,12 +123,14 @@ constexpr Statement kRemoveNode{
     "remove_node",
     "WITH gone AS (DELETE FROM nodes WHERE name = $1 AND instance = $2 RETURNING name) "
     "SELECT pg_notify('codband_' || current_schema(), '') FROM gone"};
-constexpr Statement kListNodes{
-    "list_nodes", "SELECT name, url, instance, " CODBAND_LEASE_LEFT " FROM nodes ORDER BY name"};
+constexpr Statement kListNodes{"list_nodes",
+                               "SELECT name, url, instance, " CODBAND_LEASE_LEFT
+                               ", version, draining::integer::bigint FROM nodes ORDER BY name"};
 constexpr Statement kListPartitions{
     "list_partitions",
     "SELECT p::bigint, epoch, coalesce(owner, ''), last_sequence, first_sequence, "
-    "CASE WHEN owner IS NULL THEN 0 ELSE " CODBAND_LEASE_LEFT " END FROM partitions ORDER BY p"};
+    "CASE WHEN owner IS NULL THEN 0 ELSE " CODBAND_LEASE_LEFT
+    " END, wanted FROM partitions ORDER BY p"};
 
 #undef CODBAND_LEASE_LEFT
 
@@ -304,8 +328,52 @@ void PostgresCluster::DeleteBlobs(Claim claim, std::string name, std::uint64_t b
               std::move(done), FencedIfEmpty(claim));
 }
 
+void PostgresCluster::AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) {
+  Ask<Status>(
+      bulk_, kAppendShared, {sequence, Argument::Bytes(std::move(frame))}, std::move(done),
+      [sequence](const Rows& rows) {
+        if (!rows.empty()) return Status();
+        return Status(
+            StatusCode::kConflict,
+            fmt::format("frame {} of the shared log is another one, or cannot come yet", sequence));
+      });
+}
+
+void PostgresCluster::ReadShared(std::uint64_t from, std::size_t most_bytes,
+                                 Done<Result<std::vector<LogFrame>>> done) {
+  Ask<Result<std::vector<LogFrame>>>(
+      bulk_, kReadShared, {from, std::uint64_t{std::max<std::size_t>(most_bytes, 1)}},
+      std::move(done), [from](const Rows& rows) -> Result<std::vector<LogFrame>> {
+        std::vector<LogFrame> frames;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          frames.push_back({.sequence = rows.Number(i, 0), .bytes = rows.Bytes(i, 1)});
+          if (frames.back().sequence == from + i) continue;
+          return Status::Corruption(fmt::format("frame {} of the shared log is missing", from + i));
+        }
+        return frames;
+      });
+}
+
+void PostgresCluster::Want(Partition partition, std::string node, Done<Status> done) {
+  Ask<Status>(leases_, kWant, {Number(partition), std::move(node)}, std::move(done),
+              [partition](const Rows& rows) {
+                if (!rows.empty()) return Status();
+                return Status::NotFound(fmt::format("there is no partition {}", partition));
+              });
+}
+
+void PostgresCluster::SetDraining(std::string node, bool draining, Done<Status> done) {
+  Ask<Status>(leases_, kSetDraining, {node, draining ? "true" : "false"}, std::move(done),
+              [node](const Rows& rows) {
+                if (!rows.empty()) return Status();
+                return Status::NotFound(fmt::format("there is no node '{}'", node));
+              });
+}
+
 void PostgresCluster::KeepNode(NodeState node, std::int64_t lease_ms, Done<Status> done) {
-  Ask<Status>(leases_, kKeepNode, {node.name, node.instance, node.url, Millis(lease_ms)},
+  Ask<Status>(leases_, kKeepNode,
+              {node.name, node.instance, node.url, Millis(lease_ms), node.version,
+               node.draining ? "true" : "false"},
               std::move(done), [name = node.name](const Rows& rows) {
                 if (!rows.empty()) return Status();
                 return Status(
@@ -327,7 +395,9 @@ void PostgresCluster::ListNodes(Done<Result<std::vector<NodeState>>> done) {
                                           nodes.push_back({.name = rows.Bytes(i, 0),
                                                            .url = rows.Bytes(i, 1),
                                                            .instance = rows.Bytes(i, 2),
-                                                           .lease_left_ms = rows.Int(i, 3)});
+                                                           .lease_left_ms = rows.Int(i, 3),
+                                                           .version = rows.Bytes(i, 4),
+                                                           .draining = rows.Int(i, 5) != 0});
                                         }
                                         return Result<std::vector<NodeState>>(std::move(nodes));
                                       });
@@ -343,7 +413,8 @@ void PostgresCluster::ListPartitions(Done<Result<std::vector<PartitionState>>> d
                             .owner = rows.Bytes(i, 2),
                             .last_sequence = rows.Number(i, 3),
                             .first_sequence = rows.Number(i, 4),
-                            .lease_left_ms = rows.Int(i, 5)});
+                            .lease_left_ms = rows.Int(i, 5),
+                            .wanted = rows.Bytes(i, 6)});
         }
         return Result<std::vector<PartitionState>>(std::move(states));
       });

@@ -40,10 +40,15 @@ class PostgresCluster final : public store::PartitionLog {
                 Done<Result<std::uint64_t>> done) override;
   void DeleteBlobs(store::Claim claim, std::string name, std::uint64_t below,
                    Done<Status> done) override;
+  void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override;
+  void ReadShared(std::uint64_t from, std::size_t most_bytes,
+                  Done<Result<std::vector<store::LogFrame>>> done) override;
   void KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) override;
   void RemoveNode(std::string name, std::string instance, Done<Status> done) override;
   void ListNodes(Done<Result<std::vector<store::NodeState>>> done) override;
   void ListPartitions(Done<Result<std::vector<store::PartitionState>>> done) override;
+  void Want(store::Partition partition, std::string node, Done<Status> done) override;
+  void SetDraining(std::string node, bool draining, Done<Status> done) override;
   void Watch(std::function<void()> changed) override;
 
  private:

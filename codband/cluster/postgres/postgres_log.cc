@@ -31,8 +31,10 @@ Result<std::unique_ptr<store::PartitionLog>> OpenPostgresLog(const PostgresOptio
   }
   const std::atomic<bool> never{false};
   std::vector<std::unique_ptr<store::PartitionLog>> logs;
-  LoopRow wanted{
-      .id = NewLoopId(), .partitions = options.partitions, .clusters = options.dsns.size()};
+  LoopRow wanted{.id = NewLoopId(),
+                 .partitions = options.partitions,
+                 .new_partitions = options.new_partitions,
+                 .clusters = options.dsns.size()};
   for (const std::string& dsn : options.dsns) {
     const Connection::Options each{
         .dsn = dsn, .schema = options.loop, .timeout_ms = options.timeout_ms};

@@ -15,11 +15,12 @@ struct PostgresOptions {
   // One connection string for each PostgreSQL cluster that shares the partitions, in the order in
   // which the loop was made with them. Each may name several hosts of one cluster.
   std::vector<std::string> dsns = {};
-  std::string loop = "codband";      // a schema
-  store::Partition partitions = 0;   // of a new loop: 16 if 0; else it must be as many
-  std::int64_t timeout_ms = 10'000;  // for an answer of the database
-  bool create = true;                // make a loop that is not there
-  LogSink log = {};                  // may be empty
+  std::string loop = "codband";          // a schema
+  store::Partition partitions = 0;       // if not 0, the loop has or gets as many
+  store::Partition new_partitions = 16;  // that a new loop gets if `partitions` is 0
+  std::int64_t timeout_ms = 10'000;      // for an answer of the database
+  bool create = true;                    // make a loop that is not there
+  LogSink log = {};                      // may be empty
 };
 
 // The partition log in PostgreSQL: makes the tables of the loop, or brings them up to date, and

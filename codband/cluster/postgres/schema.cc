@@ -7,8 +7,6 @@
 namespace codband::cluster {
 namespace {
 
-constexpr store::Partition kDefaultPartitions = 16;
-
 // Each brings the tables from one version to the next; never change one that was released.
 // Frames and blobs are not compressed: they are short-lived, or compressed already.
 constexpr std::array<std::string_view, kSchemaVersion> kMigrations{R"(
@@ -65,6 +63,13 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+)",
+                                                                   R"(
+CREATE TABLE shared_log (sequence bigint PRIMARY KEY, frame bytea NOT NULL);
+ALTER TABLE shared_log ALTER COLUMN frame SET STORAGE EXTERNAL;
+ALTER TABLE partitions ADD COLUMN wanted text NOT NULL DEFAULT '';
+ALTER TABLE nodes ADD COLUMN version text NOT NULL DEFAULT '',
+  ADD COLUMN draining boolean NOT NULL DEFAULT false;
 )"};
 
 constexpr Statement kHasLoop{
@@ -149,7 +154,7 @@ Result<LoopRow> PrepareSchema(Connection& connection, const std::string& schema,
       "created timestamptz NOT NULL DEFAULT clock_timestamp()); "
       "INSERT INTO about (version, id, partitions, cluster, clusters) "
       "VALUES (0, '{1}', {2}, {3}, {4}) ON CONFLICT DO NOTHING;",
-      schema, wanted.id, wanted.partitions == 0 ? kDefaultPartitions : wanted.partitions,
+      schema, wanted.id, wanted.partitions == 0 ? wanted.new_partitions : wanted.partitions,
       wanted.cluster, wanted.clusters);
   for (std::uint64_t version = found.value().version; version < kSchemaVersion; ++version) {
     // Another node may have done it between our look and the lock: then nothing is left to do.

@@ -17,16 +17,18 @@ namespace codband::cluster {
 //   log         the frames, a table for each partition
 //   blobs       checkpoints
 //   nodes       names, addresses, leases
-inline constexpr std::uint64_t kSchemaVersion = 1;
+//   shared_log  what all partitions share: the catalogue
+inline constexpr std::uint64_t kSchemaVersion = 2;
 
 // What the row of `about` says.
 struct LoopRow {
   std::uint64_t version = 0;
   // Random, and the same in all PostgreSQL clusters of the loop: the first one decides.
   std::string id = {};
-  store::Partition partitions = 0;  // wanted: 0 means as it is, or 16 of a new loop
-  std::uint64_t cluster = 0;        // which one this is, from 0
-  std::uint64_t clusters = 1;       // how many there were when it was made
+  store::Partition partitions = 0;      // wanted: 0 means as it is, or as many as follows
+  store::Partition new_partitions = 0;  // wanted of a new loop
+  std::uint64_t cluster = 0;            // which one this is, from 0
+  std::uint64_t clusters = 1;           // how many there were when it was made
 };
 
 // Makes the tables if there are none, and brings older ones up to date. `wanted` is the loop that

@@ -137,7 +137,7 @@ std::function<void(const engine::FinishedDecision&)> Serving::OnFinished() const
 }
 
 Status Serving::OpenCluster(const ClusterOptions& options) {
-  auto member = ClusterMember::Open(options, log_sink_);
+  auto member = ClusterMember::Open(options, config_.engine.dim, log_sink_);
   if (!member.ok()) return member.status();
   member_ = std::move(member).value();
   return PrepareData();
@@ -153,7 +153,9 @@ void Serving::JoinCluster() {
                             .checkpoint_interval_ms = config_.engine.checkpoint_interval_ms};
   engines.engine.log = log_sink_;
   member_->Join(url_, std::move(engines),
-                [this](store::Partition, engine::Engine* engine) { service_->SetEngine(engine); });
+                [this](store::Partition partition, engine::Engine* engine) {
+                  service_->SetEngine(partition, engine);
+                });
 }
 
 Status Serving::OpenEngine() {
@@ -189,9 +191,10 @@ Result<std::unique_ptr<Server>> Serving::StartHttp(const ServerOptions& options)
   if (member_ == nullptr) return StartServer(*engine_, options, std::move(api));
   api.gatekeeper = options.gatekeeper;
   api.tls = !options.tls.empty();
-  auto service =
-      std::make_unique<ClusterService>(options.max_body_bytes, std::move(api),
-                                       [member = member_.get()] { return member->OwnerUrl(); });
+  ClusterServiceOptions cluster{
+      .max_line_bytes = options.max_body_bytes, .api = std::move(api), .dim = member_->dim()};
+  cluster.add_facts = [member = member_.get()](ClusterFacts& facts) { member->AddFacts(facts); };
+  auto service = std::make_unique<ClusterService>(member_->directory(), std::move(cluster));
   service_ = service.get();
   return Server::Start(std::move(service), options);
 }
@@ -222,8 +225,12 @@ Status Serving::Listen(bool any_port) {
 
 std::string Serving::Greeting() const {
   if (member_ != nullptr) {
-    return fmt::format("codband {} listens on {}\nA node of a cluster, policy {}{}\n", kVersion,
-                       url_, config_.engine.policy, keys_ == nullptr ? "" : ", key required");
+    const store::Partition partitions = member_->directory().partitions();
+    return fmt::format(
+        "codband {} listens on {}\nA node of a cluster of {} partition{}, policy "
+        "{}{}\n",
+        kVersion, url_, partitions, partitions == 1 ? "" : "s", config_.engine.policy,
+        keys_ == nullptr ? "" : ", key required");
   }
   const std::size_t dim = engine_->dim();
   std::string text =

@@ -242,6 +242,30 @@ void AddServer(Families& out, const MetricsFacts& facts) {
              {"dim", fmt::format("{}", facts.engine.dim)}});
 }
 
+void AddCluster(Families& out, const ClusterFacts& facts) {
+  const auto count = [](std::size_t number) { return ToDouble(number); };
+  out.Gauge("codband_cluster_nodes", "Nodes that live, as this one sees it.", count(facts.nodes));
+  out.Gauge("codband_cluster_partitions", "Partitions of the loop.", count(facts.partitions));
+  out.Gauge("codband_cluster_partitions_here", "Partitions that this node serves.",
+            count(facts.served));
+  out.Gauge("codband_cluster_partitions_unowned", "Partitions that no node has now.",
+            count(facts.unowned));
+  out.Counter("codband_cluster_forwarded_total", "Requests passed on to other nodes.",
+              ToDouble(facts.forwarded));
+  out.Gauge("codband_catalogue_lag_frames",
+            "Changes of the loop's catalogue that a partition here has not made yet.",
+            ToDouble(facts.catalogue_lag));
+  out.Counter("codband_pool_imports_total", "Pools imported by partitions of this node.",
+              ToDouble(facts.pools_imported));
+  out.Counter("codband_pool_merges_total", "Pools merged by this node.",
+              ToDouble(facts.pools_merged));
+  out.Counter("codband_pool_bytes_total", "Bytes of registers and pools written by this node.",
+              ToDouble(facts.pool_bytes));
+  out.Gauge("codband_pool_age_seconds",
+            "For how long something that was learned here has not been in the pool of all.",
+            facts.pool_age_seconds);
+}
+
 }  // namespace
 
 std::string RenderMetrics(const MetricsFacts& facts) {
@@ -249,6 +273,7 @@ std::string RenderMetrics(const MetricsFacts& facts) {
   AddRoutes(out, facts);
   AddEngine(out, facts.engine);
   AddServer(out, facts);
+  if (facts.cluster) AddCluster(out, *facts.cluster);
   return out.ToText();
 }
 

@@ -8,12 +8,12 @@
 #include <random>
 #include <utility>
 
+#include "codband/cluster/await.h"
 #include "codband/cluster/postgres/postgres_log.h"
 
 namespace codband::server {
 namespace {
 
-constexpr store::Partition kPartitions = 1;
 constexpr std::size_t kLongestNode = 64;
 constexpr std::chrono::seconds kLeavePatience(20);
 
@@ -26,13 +26,18 @@ std::string NewInstance() {
 
 Status CheckClusterOptions(const ClusterOptions& options) {
   if (options.dsns.empty()) {
-    if (options.name.empty()) return {};
-    return Status::InvalidArgument("--name is for a node of a cluster: give --cluster too");
+    if (options.name.empty() && options.partitions == 0) return {};
+    return Status::InvalidArgument(fmt::format("{} is for a node of a cluster: give --cluster too",
+                                               options.name.empty() ? "--partitions" : "--name"));
   }
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.';
   };
+  if (options.partitions > store::kMostPartitions) {
+    return Status::InvalidArgument(fmt::format("--partitions = {}, expected 1 to {}",
+                                               options.partitions, store::kMostPartitions));
+  }
   const std::string& name = options.name;
   if (name.empty()) {
     return Status::InvalidArgument(
@@ -54,12 +59,29 @@ ClusterMember::ClusterMember(const ClusterOptions& options, LogSink log,
       log_(std::move(partition_log)) {}
 
 Result<std::unique_ptr<ClusterMember>> ClusterMember::Open(const ClusterOptions& options,
-                                                           LogSink log) {
-  auto partition_log = cluster::OpenPostgresLog(
-      {.dsns = options.dsns, .loop = options.loop, .partitions = kPartitions, .log = log});
+                                                           std::size_t dim, LogSink log) {
+  auto partition_log = cluster::OpenPostgresLog({.dsns = options.dsns,
+                                                 .loop = options.loop,
+                                                 .partitions = options.partitions,
+                                                 .new_partitions = 1,
+                                                 .log = log});
   if (!partition_log.ok()) return partition_log.status();
-  return std::unique_ptr<ClusterMember>(
+  std::unique_ptr<ClusterMember> member(
       new ClusterMember(options, std::move(log), std::move(partition_log).value()));
+  using States = std::vector<store::PartitionState>;
+  const auto states = cluster::Await<Result<States>>(
+      [&](auto done) { member->log_->ListPartitions(std::move(done)); });
+  if (!states.ok()) return states.status();
+  const auto partitions = static_cast<store::Partition>(states.value().size());
+  engine::NameHash names;
+  if (partitions > 1) {
+    const auto identity = FindLoopIdentity(*member->log_, dim);
+    if (!identity.ok()) return identity.status();
+    member->identity_ = identity.value();
+    names = engine::NameHash(identity.value().name_secret);
+  }
+  member->directory_ = std::make_unique<ClusterDirectory>(options.name, partitions, names);
+  return member;
 }
 
 ClusterMember::~ClusterMember() {
@@ -71,27 +93,59 @@ ClusterMember::~ClusterMember() {
   });
   gone.get_future().wait();
   host_.reset();
+  pool_.reset();
+  catalogue_.reset();
   log_.reset();
 }
 
-void ClusterMember::Join(const std::string& url, EngineHostOptions engines,
-                         EngineHost::Serve serve) {
-  host_ = std::make_unique<EngineHost>(*log_, std::move(engines), std::move(serve),
-                                       [this](const store::Claim& claim, bool fenced) {
-                                         timers_->After(0, [this, claim, fenced] {
-                                           if (node_ != nullptr) node_->NoteBroken(claim, fenced);
-                                         });
-                                       });
+void ClusterMember::ServePartition(const Serve& serve, const store::Claim& claim,
+                                   engine::Engine* engine) {
+  if (catalogue_ == nullptr) return serve(claim.partition, engine);
+  if (engine == nullptr) {
+    serve(claim.partition, nullptr);
+    pool_->Detach(claim.partition);
+    catalogue_->Detach(claim.partition);
+    return;
+  }
+  if (const Status status = catalogue_->Attach(claim.partition, *engine);
+      !status.ok() && log_sink_) {
+    log_sink_({.level = LogLevel::kWarning,
+               .cause = "catalogue",
+               .message = fmt::format("partition {}: its catalogue may be old: {}; it is tried "
+                                      "again",
+                                      claim.partition, status.message())});
+  }
+  pool_->Attach(claim, *engine);
+  serve(claim.partition, engine);
+}
+
+void ClusterMember::Join(const std::string& url, EngineHostOptions engines, Serve serve) {
+  engines.partitions = directory_->partitions();
+  if (engines.partitions > 1) {
+    catalogue_ = std::make_unique<SharedCatalogue>(*log_, log_sink_);
+    pool_ = std::make_unique<PoolKeeper>(*log_, engines.partitions, log_sink_);
+    engines.engine.dim = dim();
+    engines.engine.name_secret = identity_.name_secret;
+    engines.engine.share_catalogue = [this](engine::CatalogueChange change, auto done) {
+      catalogue_->Change(std::move(change), std::move(done));
+    };
+  }
+  host_ = std::make_unique<EngineHost>(
+      *log_, std::move(engines),
+      [this, serve = std::move(serve)](const store::Claim& claim, engine::Engine* engine) {
+        ServePartition(serve, claim, engine);
+      },
+      [this](const store::Claim& claim, bool fenced) {
+        timers_->After(0, [this, claim, fenced] {
+          if (node_ != nullptr) node_->NoteBroken(claim, fenced);
+        });
+      });
   cluster::NodeOptions node{.name = options_.name,
                             .url = options_.url.empty() ? url : options_.url,
                             .instance = NewInstance(),
                             .lease_ms = options_.lease_ms,
                             .log = log_sink_};
-  node.on_map = [this](const cluster::PartitionMap& map) {
-    const std::lock_guard lock(mutex_);
-    const bool mine = map.partitions[0].owner == options_.name;
-    owner_url_ = mine || !map.IsOwned(0) ? "" : map.UrlOf(0);
-  };
+  node.on_map = [this](const cluster::PartitionMap& map) { directory_->Update(map); };
   timers_->After(0, [this, node = std::move(node)] {
     node_ = std::make_unique<cluster::Node>(*log_, *timers_, *host_, node);
     node_->Start();
@@ -105,9 +159,14 @@ void ClusterMember::Leave() {
   left->get_future().wait_for(kLeavePatience);
 }
 
-std::string ClusterMember::OwnerUrl() const {
-  const std::lock_guard lock(mutex_);
-  return owner_url_;
+void ClusterMember::AddFacts(ClusterFacts& facts) const {
+  if (catalogue_ == nullptr) return;
+  facts.catalogue_lag = catalogue_->lag();
+  const PoolKeeper::Facts pool = pool_->facts();
+  facts.pools_imported = pool.imported;
+  facts.pools_merged = pool.merged;
+  facts.pool_bytes = pool.bytes;
+  facts.pool_age_seconds = pool.age_seconds;
 }
 
 }  // namespace codband::server

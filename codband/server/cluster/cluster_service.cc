@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <chrono>
-#include <map>
+#include <boost/asio/redirect_error.hpp>
 #include <thread>
 #include <utility>
 
 #include "codband/server/api/api_error.h"
+#include "codband/server/api/decision_log.h"
+#include "codband/server/api/personalizer_json.h"
+#include "codband/server/api/request_json.h"
+#include "codband/server/cluster/node_report.h"
 #include "codband/server/http/http_client.h"
 
 namespace codband::server {
@@ -17,6 +19,11 @@ namespace {
 // A request that is passed on blocks a thread while the other node works on it.
 constexpr std::size_t kForwards = 16;
 constexpr std::chrono::milliseconds kForwardTimeout(5000);
+// A request waits so long for a partition that nobody serves.
+constexpr std::chrono::seconds kHoldPatience(10);
+constexpr std::chrono::milliseconds kTryAgain(20);
+constexpr unsigned kMisdirected = 421;
+constexpr std::string_view kMisdirectedBody = R"({"partitions":)";
 
 std::string_view PathOf(const Call& call) { return call.match.route->pattern; }
 
@@ -25,9 +32,10 @@ bool CanBeForwarded(std::string_view path) {
          path != "/v1/session" && path != "/v1/backup";
 }
 
-// The connections of this thread, by URL.
-Result<HttpReply> SendTo(const std::string& url, const HttpRequest& request) {
+// The connections of this thread, by URL. `sent`: the request may have been handled.
+Result<HttpReply> SendTo(const std::string& url, const HttpRequest& request, bool& sent) {
   thread_local std::map<std::string, std::unique_ptr<HttpClient>> clients;
+  sent = false;
   std::unique_ptr<HttpClient>& client = clients[url];
   if (client == nullptr) {
     const auto parsed = ParseHttpUrl(url);
@@ -36,18 +44,50 @@ Result<HttpReply> SendTo(const std::string& url, const HttpRequest& request) {
     if (!connected.ok()) return connected.status();
     client = std::move(connected).value();
   }
+  sent = true;
   auto reply = client->Send(request, kForwardTimeout);
   if (!reply.ok()) client.reset();
   return reply;
+}
+
+Awaitable<void> Pause(Worker& worker) {
+  using Clock = std::chrono::steady_clock;
+  asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor> timer(
+      worker.io().get_executor());
+  timer.expires_after(kTryAgain);
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(kUseAwaitable, ignored));
+}
+
+// Whether the engine has the event, or slots of it.
+bool HasEvent(const engine::Engine& engine, const std::string& event) {
+  const auto exact = engine.FindEvents(event, 1);
+  if (exact.ok() && !exact.value().empty() && exact.value()[0] == event) return true;
+  const auto slots = engine.FindEvents(SlotEventPrefix(event), 1);
+  return slots.ok() && !slots.value().empty();
+}
+
+// The partitions that a node has looked into for an event: the body of its 421.
+void MarkLookedInto(JsonParser& parser, const std::string& body, std::vector<bool>& looked_into) {
+  const auto object = parser.ParseObject(body);
+  dom::array list;
+  if (!object.ok() || object.value().at_key("partitions").get(list) != simdjson::SUCCESS) return;
+  for (const dom::element each : list) {
+    std::uint64_t partition = 0;
+    if (each.get(partition) == simdjson::SUCCESS && partition < looked_into.size()) {
+      looked_into[partition] = true;
+    }
+  }
 }
 
 }  // namespace
 
 // What answers with one engine. Whoever uses it holds it.
 struct ClusterService::Served {
-  Served(engine::Engine& engine, std::size_t max_line_bytes, const ApiOptions& options)
-      : api(engine, max_line_bytes, options) {}
+  Served(engine::Engine& the_engine, const ClusterServiceOptions& options)
+      : engine(the_engine), api(the_engine, options.max_line_bytes, options.api) {}
 
+  engine::Engine& engine;
   Api api;
   std::atomic<bool> ends{false};
 };
@@ -86,35 +126,44 @@ class ClusterService::RefusedBody final : public BodyStream {
   Awaitable<bool> Take(std::string_view, bool) override { co_return false; }
 };
 
-ClusterService::ClusterService(std::size_t max_line_bytes, ApiOptions options,
-                               std::function<std::string()> owner)
-    : max_line_bytes_(max_line_bytes),
-      options_(std::move(options)),
-      owner_(std::move(owner)),
-      forwards_(kForwards) {}
+ClusterService::ClusterService(const ClusterDirectory& directory, ClusterServiceOptions options)
+    : directory_(directory), options_(std::move(options)), forwards_(kForwards) {}
 
 ClusterService::~ClusterService() { Stop(); }
 
+void ClusterService::Start(std::size_t workers) {
+  workers_ = workers;
+  parsers_ = std::vector<JsonParser>(workers);
+}
+
 void ClusterService::Stop() {
-  SetEngine(nullptr);
+  stopping_ = true;
+  for (const auto& [partition, served] : All()) SetEngine(partition, nullptr);
   forwards_.join();
 }
 
-std::shared_ptr<ClusterService::Served> ClusterService::Current() const {
+std::shared_ptr<ClusterService::Served> ClusterService::Find(store::Partition partition) const {
   const std::lock_guard lock(mutex_);
-  return served_;
+  const auto found = engines_.find(partition);
+  return found == engines_.end() ? nullptr : found->second;
 }
 
-void ClusterService::SetEngine(engine::Engine* engine) {
+ClusterService::Engines ClusterService::All() const {
+  const std::lock_guard lock(mutex_);
+  return engines_;
+}
+
+void ClusterService::SetEngine(store::Partition partition, engine::Engine* engine) {
   std::shared_ptr<Served> next;
   if (engine != nullptr) {
-    next = std::make_shared<Served>(*engine, max_line_bytes_, options_);
+    next = std::make_shared<Served>(*engine, options_);
     next->api.Start(workers_);
   }
   std::shared_ptr<Served> former;
   {
     const std::lock_guard lock(mutex_);
-    former = std::exchange(served_, std::move(next));
+    former = std::exchange(engines_[partition], std::move(next));
+    if (engine == nullptr) engines_.erase(partition);
   }
   if (former == nullptr) return;
   former->ends = true;
@@ -139,53 +188,223 @@ void ClusterService::SetNotHere(Reply& reply, const std::string& owner) const {
                       .retry_after_s = 1});
 }
 
+void ClusterService::SetMisdirected(Reply& reply) const {
+  reply.Reset();
+  reply.status = kMisdirected;
+  reply.body = fmt::format("{}[", kMisdirectedBody);
+  for (const auto& [partition, served] : All()) {
+    reply.body += fmt::format("{}{}", reply.body.back() == '[' ? "" : ",", partition);
+  }
+  reply.body += "]}";
+}
+
+// A loop of one partition needs no look at the request.
+Destination ClusterService::DestinationOf(const Call& call) {
+  if (directory_.partitions() == 1) return {.kind = Destination::Kind::kPartition};
+  return server::DestinationOf(call, directory_, parsers_[call.worker.index()], options_.dim,
+                               options_.api.user_from);
+}
+
 Awaitable<void> ClusterService::Handle(Call& call) {
   if (PathOf(call) == "/v1/health/live") {
     call.reply.body = R"({"status":"live"})";
     co_return;
   }
-  if (const auto served = Current()) {
-    co_await served->api.Handle(call);
-    if (call.reply.stream != nullptr) {
-      call.reply.stream = std::make_shared<HeldReply>(served, std::move(call.reply.stream));
-    }
+  Destination destination = DestinationOf(call);
+  if (destination.kind == Destination::Kind::kNode) {
+    co_await Report(call);
     co_return;
   }
-  co_await Forward(call);
+  if (!call.head.forwarded.empty()) {
+    // Who has passed it on knows whom it is for; its map may be older or newer than ours.
+    if (const auto meant = ReadForwardedTo(call.head.forwarded)) {
+      destination.kind = meant->kind;
+      destination.partition = meant->partition;
+    }
+  }
+  if (destination.kind == Destination::Kind::kHistory) {
+    co_await DeliverHistory(call);
+  } else {
+    co_await Deliver(call, destination);
+  }
 }
 
-Awaitable<void> ClusterService::Forward(Call& call) {
-  const std::string owner = owner_();
-  // One that was passed on to us shows that the other node's map is older or newer than ours.
-  if (owner.empty() || call.head.forwarded || !CanBeForwarded(PathOf(call))) {
-    SetNotHere(call.reply, call.head.forwarded ? "" : owner);
-    co_return;
+Awaitable<void> ClusterService::Deliver(Call& call, const Destination& destination) {
+  const auto deadline = std::chrono::steady_clock::now() + kHoldPatience;
+  while (true) {
+    const Tried tried = co_await Try(call, destination);
+    if (tried == Tried::kAnswered) co_return;
+    if (!call.head.forwarded.empty()) {
+      SetMisdirected(call.reply);
+      co_return;
+    }
+    if (stopping_ || std::chrono::steady_clock::now() >= deadline) break;
+    co_await Pause(call.worker);
+  }
+  SetNotHere(call.reply, "");
+}
+
+Awaitable<ClusterService::Tried> ClusterService::Try(Call& call, const Destination& destination) {
+  if (destination.kind == Destination::Kind::kEvent) {
+    const Tried tried = co_await TryEvent(call, destination);
+    co_return tried;
+  }
+  store::Partition partition = destination.partition;
+  if (destination.kind == Destination::Kind::kAny) {
+    const Engines engines = All();
+    if (!engines.empty()) partition = engines.begin()->first;
+  }
+  if (auto served = Find(partition)) {
+    const Tried tried = co_await Answer(call, partition, std::move(served));
+    co_return tried;
+  }
+  std::string url = directory_.OwnerUrl(partition);
+  if (url.empty() && destination.kind == Destination::Kind::kAny) {
+    const std::vector<std::string> others = directory_.OwnerUrls();
+    if (!others.empty()) url = others[0];
+  }
+  if (url.empty() || !call.head.forwarded.empty()) co_return Tried::kNotNow;
+  const Tried tried = co_await Forward(call, destination, url);
+  co_return tried;
+}
+
+Awaitable<ClusterService::Tried> ClusterService::Answer(Call& call, store::Partition partition,
+                                                        std::shared_ptr<Served> served) {
+  co_await served->api.Handle(call);
+  if (call.reply.stream != nullptr) {
+    call.reply.stream = std::make_shared<HeldReply>(served, std::move(call.reply.stream));
+  }
+  if (call.reply.status != 503 || directory_.partitions() == 1) co_return Tried::kAnswered;
+  // If its partition is being taken away, whoever gets it can answer.
+  served.reset();
+  co_await Pause(call.worker);
+  const bool still_here = Find(partition) != nullptr;
+  if (still_here) co_return Tried::kAnswered;
+  call.reply.Reset();
+  co_return Tried::kNotNow;
+}
+
+Awaitable<ClusterService::Tried> ClusterService::TryEvent(Call& call,
+                                                          const Destination& destination) {
+  std::vector<bool> looked_into(directory_.partitions());
+  for (const auto& [partition, served] : All()) {
+    looked_into[partition] = true;
+    if (!HasEvent(served->engine, destination.event)) continue;
+    auto has_it = served;
+    const Tried tried = co_await Answer(call, partition, std::move(has_it));
+    co_return tried;
+  }
+  if (!call.head.forwarded.empty()) co_return Tried::kNotNow;
+  const Tried tried = co_await TryOthersForEvent(call, destination, std::move(looked_into));
+  co_return tried;
+}
+
+Awaitable<ClusterService::Tried> ClusterService::TryOthersForEvent(Call& call,
+                                                                   const Destination& destination,
+                                                                   std::vector<bool> looked_into) {
+  for (const std::string& url : directory_.OwnerUrls()) {
+    const Tried tried = co_await Forward(call, destination, url);
+    if (tried == Tried::kAnswered) co_return tried;
+    MarkLookedInto(parsers_[call.worker.index()], call.reply.body, looked_into);
+    call.reply.Reset();
+  }
+  for (const bool each : looked_into) {
+    if (!each) co_return Tried::kNotNow;
+  }
+  // Nobody has it: any engine says so, and counts it.
+  const Engines engines = All();
+  if (!engines.empty()) {
+    auto served = engines.begin()->second;
+    const Tried tried = co_await Answer(call, engines.begin()->first, std::move(served));
+    co_return tried;
+  }
+  SetApiError(
+      call.reply,
+      {.status = 404, .code = "NotFound", .field = "eventId", .message = "there is no such event"});
+  co_return Tried::kAnswered;
+}
+
+// kNotNow leaves the body of the other node's answer, if it gave one.
+Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Destination& destination,
+                                                         const std::string& url) {
+  if (!CanBeForwarded(PathOf(call))) {
+    SetNotHere(call.reply, url);
+    co_return Tried::kAnswered;
   }
   HttpRequest request{.method = call.head.method,
                       .target = call.head.target,
-                      .headers = {{kForwardedHeader, "1"}},
+                      .headers = {{kForwardedHeader, ForwardedTo(destination)}},
                       .body = std::string(call.body)};
   if (!call.head.api_key.empty()) request.headers.emplace_back("X-API-Key", call.head.api_key);
+  ++forwarded_;
+  bool sent = false;
   Pending<Result<HttpReply>> pending(call.worker);
-  RunOn(forwards_, pending, [&] { return SendTo(owner, request); });
+  RunOn(forwards_, pending, [&] { return SendTo(url, request, sent); });
   co_await pending.Wait();
   const Result<HttpReply> reply = pending.Take();
   if (!reply.ok()) {
-    // Perhaps it has died. What it was asked may have happened: the client tries again.
+    // Perhaps it has died. What it was asked may have happened.
+    if (!sent || destination.repeatable) co_return Tried::kNotNow;
     SetNotHere(call.reply, "");
-    co_return;
+    co_return Tried::kAnswered;
   }
   call.reply.status = static_cast<int>(reply.value().status);
   call.reply.body = reply.value().body;
+  // Another 421 is that of a node that does not know the name by which it was called.
+  const bool misdirected =
+      reply.value().status == kMisdirected && call.reply.body.starts_with(kMisdirectedBody);
+  co_return misdirected ? Tried::kNotNow : Tried::kAnswered;
+}
+
+Awaitable<void> ClusterService::Report(Call& call) {
+  const Engines engines = All();
+  engine::EngineStats stats;
+  for (const auto& [partition, served] : engines) AddStats(stats, served->engine.Stats());
+  if (call.match.route->operation == "ready") {
+    call.reply.body = R"({"status":"ready"})";
+    if (stats.last_error.empty()) co_return;
+    SetApiError(
+        call.reply,
+        {.status = 503, .code = "NotReady", .message = stats.last_error, .retry_after_s = 5});
+    co_return;
+  }
+  const std::vector<RouteMetrics::Totals> totals = call.server.RouteTotals();
+  MetricsFacts facts{.routes = Api::Routes(),
+                     .totals = totals,
+                     .server = call.server.Facts(),
+                     .engine = std::move(stats)};
+  if (options_.api.decision_log != nullptr) {
+    facts.decision_log = options_.api.decision_log->Stats();
+  }
+  const ClusterDirectory::Facts directory = directory_.facts();
+  facts.cluster = ClusterFacts{.nodes = directory.nodes,
+                               .partitions = directory_.partitions(),
+                               .served = engines.size(),
+                               .unowned = directory.unowned,
+                               .forwarded = forwarded_};
+  if (options_.add_facts) options_.add_facts(*facts.cluster);
+  call.reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  call.reply.body = RenderMetrics(facts);
+}
+
+Awaitable<void> ClusterService::DeliverHistory(Call& call) {
+  SetApiError(call.reply,
+              {.status = 501,
+               .code = "NotImplemented",
+               .message = "a history cannot be imported into a loop of several partitions yet"});
+  co_return;
 }
 
 std::unique_ptr<BodyStream> ClusterService::OpenStream(
     const Call& call, std::optional<std::uint64_t> announced_bytes) {
-  if (auto served = Current()) {
+  const Engines engines = All();
+  if (!engines.empty()) {
+    auto served = engines.begin()->second;
     auto stream = served->api.OpenStream(call, announced_bytes);
     return std::make_unique<HeldBody>(std::move(served), std::move(stream));
   }
-  SetNotHere(call.reply, owner_());
+  const std::vector<std::string> others = directory_.OwnerUrls();
+  SetNotHere(call.reply, others.empty() ? "" : others[0]);
   return std::make_unique<RefusedBody>();
 }
 

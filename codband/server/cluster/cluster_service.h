@@ -1,33 +1,49 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "codband/engine/engine.h"
 #include "codband/server/api/api.h"
+#include "codband/server/api/metrics.h"
+#include "codband/server/cluster/cluster_directory.h"
+#include "codband/server/cluster/destination.h"
 #include "codband/server/http/service.h"
 
 namespace codband::server {
 
-// The API of a node. If this node has the engine it answers; if not, it passes the request on to
-// the node that has it, once. Streamed bodies and what is not JSON are not passed on: they get 503
-// with the address of the node to ask.
+struct ClusterServiceOptions {
+  std::size_t max_line_bytes = 0;  // as of Api
+  ApiOptions api = {};
+  std::size_t dim = 0;  // features of an item; 0: every name has a column
+  // Beside what the service knows itself; may be empty.
+  std::function<void(ClusterFacts&)> add_facts = {};
+};
+
+// The API of a node. Requests for a partition that this node has are answered, others are passed on
+// to the node that has it, once. While nobody has it they wait: a partition is handed over in a
+// moment, and taken over in some seconds. Streamed bodies and what is not JSON are not passed on:
+// they get 503 with the address of a node to ask.
 class ClusterService final : public Service {
  public:
-  // `owner`: the URL of the node that has the engine; empty if there is none. From any thread.
-  ClusterService(std::size_t max_line_bytes, ApiOptions options,
-                 std::function<std::string()> owner);
+  // The directory outlives it.
+  ClusterService(const ClusterDirectory& directory, ClusterServiceOptions options);
   ~ClusterService() override;
 
-  // The engine that answers from now on; nullptr: none. Returns once nobody uses the one before any
-  // more. One thread at a time.
-  void SetEngine(engine::Engine* engine);
+  // The engine that answers for a partition from now on; nullptr: none. Returns once nobody uses
+  // the one before any more. One thread at a time for each partition.
+  void SetEngine(store::Partition partition, engine::Engine* engine);
 
   const Router& router() const override;
-  void Start(std::size_t workers) override { workers_ = workers; }
+  void Start(std::size_t workers) override;
+  void BeginStop() override { stopping_ = true; }
   void Stop() override;
   Awaitable<void> Handle(Call& call) override;
   std::unique_ptr<BodyStream> OpenStream(const Call& call,
@@ -39,19 +55,36 @@ class ClusterService final : public Service {
   class HeldReply;
   class HeldBody;
   class RefusedBody;
+  using Engines = std::map<store::Partition, std::shared_ptr<Served>>;
+  // What came of one try. kNotNow: nothing has happened, and another try may succeed.
+  enum class Tried { kAnswered, kNotNow };
 
-  std::shared_ptr<Served> Current() const;
-  Awaitable<void> Forward(Call& call);
+  std::shared_ptr<Served> Find(store::Partition partition) const;
+  Engines All() const;
+
+  Destination DestinationOf(const Call& call);
+  Awaitable<void> Deliver(Call& call, const Destination& destination);
+  Awaitable<Tried> Try(Call& call, const Destination& destination);
+  Awaitable<Tried> Answer(Call& call, store::Partition partition, std::shared_ptr<Served> served);
+  Awaitable<Tried> TryEvent(Call& call, const Destination& destination);
+  Awaitable<Tried> TryOthersForEvent(Call& call, const Destination& destination,
+                                     std::vector<bool> looked_into);
+  Awaitable<Tried> Forward(Call& call, const Destination& destination, const std::string& url);
+  Awaitable<void> Report(Call& call);
+  Awaitable<void> DeliverHistory(Call& call);
+  void SetMisdirected(Reply& reply) const;
   void SetNotHere(Reply& reply, const std::string& owner) const;
 
-  const std::size_t max_line_bytes_;
-  const ApiOptions options_;
-  const std::function<std::string()> owner_;
+  const ClusterDirectory& directory_;
+  const ClusterServiceOptions options_;
   std::size_t workers_ = 0;
+  std::vector<JsonParser> parsers_;  // one for each worker
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> forwarded_{0};
   boost::asio::thread_pool forwards_;
   mutable std::mutex mutex_;  // guards what follows
-  // Shared with the requests that it answers.
-  std::shared_ptr<Served> served_;
+  // Shared with the requests that they answer.
+  Engines engines_;
 };
 
 }  // namespace codband::server

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <future>
@@ -17,6 +18,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookPeriod(200);
 constexpr std::chrono::seconds kEndPatience(10);
+// Of a partition, however many there are.
+constexpr std::uint64_t kLeastStoreBytes = 4 << 20;
+constexpr std::size_t kLeastUserBytes = 16 << 20;
+constexpr std::size_t kLeastUsers = 1000;
 
 // What callbacks have for the thread that waits.
 class Mailbox {
@@ -88,7 +93,7 @@ void EngineHost::Close(store::Partition partition, bool fenced, std::function<vo
 
 void EngineHost::Live(Life& life, const std::function<void(Status)>& done) {
   auto engine = OpenEngine(life);
-  if (engine.ok()) serve_(life.state.partition, engine.value().get());
+  if (engine.ok()) serve_(life.state.claim(), engine.value().get());
   done(engine.status());
   if (engine.ok()) {
     KeepCheckpoints(life);
@@ -105,7 +110,7 @@ void EngineHost::Live(Life& life, const std::function<void(Status)>& done) {
 // Requests that were accepted are answered, unless the log does not answer for too long.
 void EngineHost::EndEngine(Life& life, engine::Engine& engine) {
   const auto ended = std::async(std::launch::async, [&] {
-    serve_(life.state.partition, nullptr);
+    serve_(life.state.claim(), nullptr);
     static_cast<void>(engine.Close());
   });
   if (ended.wait_for(kEndPatience) != std::future_status::ready) {
@@ -116,9 +121,29 @@ void EngineHost::EndEngine(Life& life, engine::Engine& engine) {
   life.store = nullptr;
 }
 
+// A node may come to have all partitions: together they take no more memory than one server.
+store::RocksDbOptions EngineHost::StoreOptions() const {
+  store::RocksDbOptions options = options_.store;
+  if (options_.partitions == 1) return options;
+  options.cache_bytes = std::max(options.cache_bytes / options_.partitions, kLeastStoreBytes);
+  options.write_buffer_bytes =
+      std::max(options.write_buffer_bytes / options_.partitions, kLeastStoreBytes);
+  return options;
+}
+
+engine::EngineOptions EngineHost::EngineOptionsOf(store::Partition partition) const {
+  engine::EngineOptions options = options_.engine;
+  if (options_.partitions == 1) return options;
+  options.partition = partition;
+  options.users_in_memory = std::max(options.users_in_memory / options_.partitions, kLeastUsers);
+  options.user_memory_bytes =
+      std::max(options.user_memory_bytes / options_.partitions, kLeastUserBytes);
+  return options;
+}
+
 Result<std::unique_ptr<engine::Engine>> EngineHost::OpenEngine(Life& life) {
   const store::Partition partition = life.state.partition;
-  auto replica = cluster::StoreReplica::Open(DirectoryOf(options_.data, partition), options_.store);
+  auto replica = cluster::StoreReplica::Open(DirectoryOf(options_.data, partition), StoreOptions());
   if (!replica.ok()) return replica.status();
   const std::uint64_t had = replica.value()->position().sequence;
   Mailbox mailbox;
@@ -141,7 +166,8 @@ Result<std::unique_ptr<engine::Engine>> EngineHost::OpenEngine(Life& life) {
     life.store = store.get();
     if (life.fenced) store->GiveUp("another node has taken over; try again");
   }
-  auto engine = engine::Engine::Open(std::move(store), options_.engine, options_.on_finished);
+  auto engine =
+      engine::Engine::Open(std::move(store), EngineOptionsOf(partition), options_.on_finished);
   if (!engine.ok()) {
     const std::lock_guard lock(life.mutex);
     life.store = nullptr;
@@ -186,7 +212,7 @@ Status EngineHost::StoreOneCheckpoint(Life& life, std::uint64_t& sequence, std::
   CODBAND_RETURN_IF_ERROR(life.store->Backup(directory));
   Result<cluster::Checkpoint> checkpoint = Status(StatusCode::kUnavailable, "not read yet");
   {
-    store::RocksDbOptions read_only = options_.store;
+    store::RocksDbOptions read_only = StoreOptions();
     read_only.read_only = true;
     const auto snapshot = store::OpenRocksDbStore(directory, read_only);
     if (!snapshot.ok()) return snapshot.status();

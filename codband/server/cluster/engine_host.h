@@ -21,6 +21,7 @@ namespace codband::server {
 
 struct EngineHostOptions {
   std::filesystem::path data = {};  // local copies are in folders of it, one for each partition
+  store::Partition partitions = 1;  // of the loop: they share the memory
   store::RocksDbOptions store = {};
   engine::EngineOptions engine = {};
   std::function<void(const engine::FinishedDecision&)> on_finished = {};
@@ -33,9 +34,9 @@ struct EngineHostOptions {
 // opens it, stores its checkpoints and closes it.
 class EngineHost final : public cluster::PartitionHost {
  public:
-  // Told which engine serves a partition. nullptr: none from now on; returns once nobody uses the
-  // former one any more.
-  using Serve = std::function<void(store::Partition partition, engine::Engine* engine)>;
+  // Told which engine serves a claim's partition. nullptr: none from now on; returns once nobody
+  // uses the former one any more.
+  using Serve = std::function<void(const store::Claim& claim, engine::Engine* engine)>;
   // The engine of this claim cannot write any more.
   using Broken = std::function<void(const store::Claim& claim, bool fenced)>;
 
@@ -60,6 +61,8 @@ class EngineHost final : public cluster::PartitionHost {
   };
   void Live(Life& life, const std::function<void(Status)>& done);
   Result<std::unique_ptr<engine::Engine>> OpenEngine(Life& life);
+  store::RocksDbOptions StoreOptions() const;
+  engine::EngineOptions EngineOptionsOf(store::Partition partition) const;
   void EndEngine(Life& life, engine::Engine& engine);
   // Until it is to be closed.
   void KeepCheckpoints(Life& life);

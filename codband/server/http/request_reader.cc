@@ -172,7 +172,7 @@ void RequestReader::on_field_impl(field field, View name, View value, Error& err
       } else if (beast::iequals(name, "X-CSRF-Token")) {
         head_.csrf.assign(value.data(), value.size());
       } else if (beast::iequals(name, kForwardedHeader)) {
-        head_.forwarded = true;
+        head_.forwarded.assign(value.data(), value.size());
       } else if (beast::iequals(name, "Sec-Fetch-Site")) {
         head_.fetch_site = value == "same-origin" || value == "none"
                                ? RequestHead::FetchSite::kOwn

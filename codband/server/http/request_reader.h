@@ -35,11 +35,11 @@ struct RequestHead {
   std::string host;    // the header, well-formed; empty: not sent (HTTP/1.0)
   std::string origin;  // empty: not sent
   std::string api_key;
-  std::string session;  // the cookie of kSessionCookie; empty: not sent
-  std::string csrf;     // X-CSRF-Token
+  std::string session;    // the cookie of kSessionCookie; empty: not sent
+  std::string csrf;       // X-CSRF-Token
+  std::string forwarded;  // kForwardedHeader; empty: no node has passed it on
   bool accepts_gzip = false;
-  bool forwarded = false;  // by another node of the cluster
-  int version = 11;        // 10 for HTTP/1.0
+  int version = 11;  // 10 for HTTP/1.0
   Expect expect = Expect::kNothing;
   Type type = Type::kNone;
   Coding coding = Coding::kIdentity;
@@ -54,7 +54,7 @@ struct RequestHead {
     session.clear();
     csrf.clear();
     accepts_gzip = false;
-    forwarded = false;
+    forwarded.clear();
     expect = Expect::kNothing;
     type = Type::kNone;
     coding = Coding::kIdentity;

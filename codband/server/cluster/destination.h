@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "codband/base/status.h"
+#include "codband/server/api/json_value.h"
+#include "codband/server/cluster/cluster_directory.h"
+#include "codband/server/http/service.h"
+#include "codband/store/partition_log.h"
+
+namespace codband::server {
+
+// Which partition a request is for.
+struct Destination {
+  enum class Kind {
+    kNode,       // this node itself, whatever it has
+    kAny,        // any partition
+    kPartition,  // this one
+    kEvent,      // the one that has this event
+    kHistory,    // several: what happened to several users
+  };
+  Kind kind = Kind::kAny;
+  store::Partition partition = 0;  // kPartition
+  std::string event = {};          // kEvent
+  // Whether it may be sent again if nobody knows what has become of it.
+  bool repeatable = true;
+};
+
+// Reads as much of the request as it takes. A request that is wrong may go anywhere: whoever gets
+// it says what is wrong.
+Destination DestinationOf(const Call& call, const ClusterDirectory& directory, JsonParser& parser,
+                          std::size_t dim, std::string_view user_from);
+
+// In the header kForwardedHeader of a request that is passed on: whom it is for. What does not hold
+// it says so with 421; to an event with the partitions that it has looked into.
+std::string ForwardedTo(const Destination& destination);
+// The other way round; nothing if it is no such text.
+std::optional<Destination> ReadForwardedTo(std::string_view text);
+
+}  // namespace codband::server

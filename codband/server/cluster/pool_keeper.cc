@@ -1,0 +1,296 @@
+#include "codband/server/cluster/pool_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "codband/base/bytes.h"
+#include "codband/base/clock.h"
+#include "codband/cluster/await.h"
+
+namespace codband::server {
+namespace {
+
+using cluster::Await;
+using store::Partition;
+
+constexpr const char* kRegister = "register";
+constexpr Partition kMerger = 0;  // whose owner merges
+constexpr int kEpochShift = 32;   // versions of later owners are higher
+
+std::string PoolName(Partition partition) { return fmt::format("pool.{}", partition); }
+
+std::int64_t NowMs() { return static_cast<std::int64_t>(1000 * WallSeconds()); }
+
+// 0 if there is none.
+Result<std::uint64_t> FindVersion(store::PartitionLog& log, Partition partition,
+                                  const std::string& name) {
+  auto found = Await<Result<std::uint64_t>>(
+      [&](auto done) { log.FindBlob(partition, name, std::move(done)); });
+  if (found.status().code() == StatusCode::kNotFound) return std::uint64_t{0};
+  return found;
+}
+
+Result<std::string> GetBlob(store::PartitionLog& log, Partition partition, const std::string& name,
+                            std::uint64_t version) {
+  return Await<Result<std::string>>([&](auto done) {
+    log.GetBlob(partition, {.name = name, .version = version}, std::move(done));
+  });
+}
+
+// Puts a version and deletes those before it.
+Status Replace(store::PartitionLog& log, const store::Claim& claim, const std::string& name,
+               std::uint64_t version, std::string bytes) {
+  const Status put = Await<Status>([&](auto done) {
+    log.PutBlob(claim, {.name = name, .version = version}, std::move(bytes), std::move(done));
+  });
+  // If they stay, the next one deletes them.
+  if (put.ok()) log.DeleteBlobs(claim, name, version, [](const Status&) {});
+  return put;
+}
+
+// What was there a moment ago was replaced: the next look finds it.
+bool WasReplaced(const Status& status) { return status.code() == StatusCode::kNotFound; }
+
+}  // namespace
+
+std::string PoolBlob::Encode() const {
+  ByteWriter out;
+  out.U64(registers.size());
+  for (const auto& [partition, version] : registers) {
+    out.U32(partition);
+    out.U64(version);
+  }
+  out.String(import);
+  return out.Take();
+}
+
+Result<PoolBlob> PoolBlob::Decode(std::string_view bytes) {
+  ByteReader in(bytes);
+  PoolBlob blob;
+  for (std::size_t left = in.Count("number of registers", 12); left > 0 && in.ok(); --left) {
+    const Partition partition = in.U32("partition");
+    blob.registers[partition] = in.U64("version");
+  }
+  blob.import = in.String("pool");
+  in.ExpectEnd();
+  if (in.ok()) return blob;
+  return Status::Corruption("a pool cannot be read: " + in.status().message());
+}
+
+PoolKeeper::PoolKeeper(store::PartitionLog& log, Partition partitions, LogSink sink)
+    : log_(log), partitions_(partitions), sink_(std::move(sink)), thread_([this] { Run(); }) {}
+
+PoolKeeper::~PoolKeeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void PoolKeeper::Attach(const store::Claim& claim, engine::Engine& engine) {
+  if (!engine.partition()->shares()) return;
+  const std::lock_guard lock(mutex_);
+  members_[claim.partition] = std::make_shared<Member>(claim, engine);
+}
+
+void PoolKeeper::Detach(Partition partition) {
+  std::shared_ptr<Member> member;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = members_.extract(partition);
+    if (found.empty()) return;
+    member = found.mapped();
+  }
+  member->lent.TakeBack();
+}
+
+PoolKeeper::Facts PoolKeeper::facts() const {
+  const std::lock_guard lock(mutex_);
+  return facts_;
+}
+
+void PoolKeeper::Run() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, std::chrono::milliseconds(kPeriodMs), [&] { return stopping_; });
+      if (stopping_) return;
+    }
+    Step();
+  }
+}
+
+void PoolKeeper::Step() {
+  const std::lock_guard stepping(step_mutex_);
+  Members members;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [partition, member] : members_) members.push_back(member);
+  }
+  const std::int64_t now_ms = NowMs();
+  Status status;
+  const auto note = [&](const Status& next) {
+    if (!next.ok() && !WasReplaced(next) && !store::IsFenced(next)) status = next;
+  };
+  for (const auto& member : members) note(Publish(*member, now_ms));
+  for (const auto& member : members) {
+    if (member->claim.partition == kMerger) note(Merge(*member, now_ms));
+  }
+  for (const auto& member : members) note(Import(member));
+  Note(status);
+  std::int64_t age_ms = 0;
+  for (const auto& member : members) {
+    if (!member->unmerged.empty()) {
+      age_ms = std::max(age_ms, now_ms - member->unmerged.front().second);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  facts_.age_seconds = static_cast<double>(age_ms) / 1000;
+}
+
+Status PoolKeeper::Publish(Member& member, std::int64_t now_ms) {
+  if (now_ms < member.next_ms) return {};
+  const std::uint64_t version = member.claim.epoch << kEpochShift | (member.registers + 1);
+  std::optional<std::string> bytes;
+  std::uint64_t learned = member.learned;
+  member.lent.Use([&](engine::Partition& partition) {
+    learned = partition.learned();
+    if (learned == member.learned) return;
+    bytes = partition.Publish(version, now_ms - member.published_ms >= kAtTheLatestMs);
+  });
+  if (!bytes) return {};
+  const auto size = static_cast<std::int64_t>(bytes->size());
+  ++member.registers;
+  member.next_ms = now_ms + std::max(kPeriodMs, 1000 * size / kBytesPerSecond);
+  const Status put = Replace(log_, member.claim, kRegister, version, std::move(*bytes));
+  if (!put.ok()) {
+    member.published_ms = 0;  // what was in it is no news any more, but nobody has it
+    return put;
+  }
+  member.learned = learned;
+  member.published_ms = now_ms;
+  member.unmerged.emplace_back(version, now_ms);
+  const std::lock_guard lock(mutex_);
+  facts_.bytes += static_cast<std::uint64_t>(size);
+  return {};
+}
+
+Status PoolKeeper::ReadRegisters() {
+  for (Partition partition = 0; partition < partitions_; ++partition) {
+    const auto version = FindVersion(log_, partition, kRegister);
+    if (!version.ok()) return version.status();
+    if (version.value() <= versions_[partition]) continue;
+    auto bytes = GetBlob(log_, partition, kRegister, version.value());
+    if (WasReplaced(bytes.status())) continue;
+    if (!bytes.ok()) return bytes.status();
+    const auto put = shelf_.Put(std::move(bytes).value());
+    if (!put.ok()) return put.status();
+    versions_[partition] = version.value();
+  }
+  return {};
+}
+
+Status PoolKeeper::Merge(Member& first, std::int64_t now_ms) {
+  if (epoch_ != first.claim.epoch) {
+    // Goes on with the pool of who merged before.
+    const auto version = FindVersion(log_, kMerger, PoolName(kMerger));
+    if (!version.ok()) return version.status();
+    previous_.clear();
+    if (version.value() > 0) {
+      const auto bytes = GetBlob(log_, kMerger, PoolName(kMerger), version.value());
+      if (!bytes.ok()) return bytes.status();
+      auto blob = PoolBlob::Decode(bytes.value());
+      if (!blob.ok()) return blob.status();
+      previous_ = std::move(blob).value().import;
+    }
+    shelf_ = {};
+    versions_.clear();
+    merged_versions_.clear();
+    pools_ = 0;
+    next_merge_ms_ = 0;
+    epoch_ = first.claim.epoch;
+  }
+  if (now_ms < next_merge_ms_) return {};
+  CODBAND_RETURN_IF_ERROR(ReadRegisters());
+  const std::vector<std::string> registers = shelf_.registers();
+  if (registers.empty() || versions_ == merged_versions_) return {};
+  Result<SharedPool::Merged> merged = Status(StatusCode::kUnavailable, "the partition is closed");
+  const bool used = first.lent.Use(
+      [&](engine::Partition& partition) { merged = partition.Merge(registers, previous_); });
+  if (!used) return {};
+  if (!merged.ok()) return merged.status();
+  CODBAND_RETURN_IF_ERROR(WritePools(first, merged.value()));
+  merged_versions_ = versions_;
+  std::size_t most = 0;
+  for (const auto& [partition, import] : merged.value().imports) {
+    most = std::max(most, import.size());
+  }
+  next_merge_ms_ =
+      now_ms + std::max(kPeriodMs, 1000 * static_cast<std::int64_t>(most) / kBytesPerSecond);
+  return {};
+}
+
+Status PoolKeeper::WritePools(Member& first, const SharedPool::Merged& merged) {
+  const std::uint64_t version = first.claim.epoch << kEpochShift | ++pools_;
+  std::uint64_t bytes = 0;
+  // Partition 0 last: a merger goes on with that one, and the others have it then.
+  for (auto each = merged.imports.rbegin(); each != merged.imports.rend(); ++each) {
+    const PoolBlob blob{.registers = versions_, .import = each->second};
+    std::string encoded = blob.Encode();
+    bytes += encoded.size();
+    CODBAND_RETURN_IF_ERROR(
+        Replace(log_, first.claim, PoolName(each->first), version, std::move(encoded)));
+  }
+  const auto own = merged.imports.find(kMerger);
+  previous_ = own == merged.imports.end() ? merged.imports.begin()->second : own->second;
+  const std::lock_guard lock(mutex_);
+  ++facts_.merged;
+  facts_.bytes += bytes;
+  return {};
+}
+
+Status PoolKeeper::Import(const std::shared_ptr<Member>& member) {
+  if (member->importing) return {};
+  const Partition partition = member->claim.partition;
+  const auto version = FindVersion(log_, kMerger, PoolName(partition));
+  if (!version.ok()) return version.status();
+  if (version.value() <= member->pool) return {};
+  const auto bytes = GetBlob(log_, kMerger, PoolName(partition), version.value());
+  if (!bytes.ok()) return bytes.status();
+  auto blob = PoolBlob::Decode(bytes.value());
+  if (!blob.ok()) return blob.status();
+  member->importing = true;
+  const bool used = member->lent.Use([&](engine::Partition& engine) {
+    // If it fails, the next pool makes up for it.
+    engine.Import(std::move(blob.value().import),
+                  [member](const Status&) { member->importing = false; });
+  });
+  if (!used) return {};
+  member->pool = version.value();
+  const std::uint64_t has = blob.value().registers[partition];
+  while (!member->unmerged.empty() && member->unmerged.front().first <= has) {
+    member->unmerged.pop_front();
+  }
+  const std::lock_guard lock(mutex_);
+  ++facts_.imported;
+  return {};
+}
+
+void PoolKeeper::Note(const Status& status) {
+  if (std::exchange(in_trouble_, !status.ok()) == !status.ok() || !sink_) return;
+  sink_({.level = status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+         .cause = "pool",
+         .message =
+             status.ok()
+                 ? "partitions learn together again"
+                 : fmt::format("partitions cannot learn together now: {}; each learns from its own "
+                               "users meanwhile, nothing is lost, it is tried again",
+                               status.message())});
+}
+
+}  // namespace codband::server

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "codband/base/log.h"
+#include "codband/base/status.h"
+#include "codband/engine/engine.h"
+#include "codband/policy/shared_pool.h"
+#include "codband/server/cluster/lent_engine.h"
+#include "codband/store/partition_log.h"
+
+namespace codband::server {
+
+// A pool for one partition, as it is in the log: what the partition imports, and which registers
+// are in it.
+struct PoolBlob {
+  std::map<store::Partition, std::uint64_t> registers = {};  // versions
+  std::string import = {};
+
+  std::string Encode() const;
+  static Result<PoolBlob> Decode(std::string_view bytes);
+};
+
+// Lets the partitions of a loop learn together (policy/shared_pool.h): publishes the registers of
+// the partitions of this node, gives them the pools that are for them, and, if this node has
+// partition 0, merges the registers of all. Registers and pools are blobs of the log, so that only
+// who owns a partition can publish for it, and only who owns partition 0 can merge. Everything may
+// be lost or late: what is published next makes up for it.
+//
+// A thread of its own. Thread-safe.
+class PoolKeeper {
+ public:
+  static constexpr std::int64_t kPeriodMs = 100;        // it looks for news so often
+  static constexpr std::int64_t kAtTheLatestMs = 5000;  // what was learned is published after it
+  // Registers and pools are spread out so that none of the partitions writes more than this.
+  static constexpr std::int64_t kBytesPerSecond = 1 << 20;
+
+  // The log outlives it.
+  PoolKeeper(store::PartitionLog& log, store::Partition partitions, LogSink sink);
+  ~PoolKeeper();
+  PoolKeeper(const PoolKeeper&) = delete;
+  PoolKeeper& operator=(const PoolKeeper&) = delete;
+
+  // The engine learns together with the others from now on, if its policy can.
+  void Attach(const store::Claim& claim, engine::Engine& engine);
+  // Returns once the engine is not used any more.
+  void Detach(store::Partition partition);
+
+  struct Facts {
+    std::uint64_t imported = 0;  // pools, since the start
+    std::uint64_t merged = 0;    // by this node
+    std::uint64_t bytes = 0;     // of registers and pools that this node has written
+    // For how long others may not have heard of what was published here: 0 if all of it is in the
+    // newest pool.
+    double age_seconds = 0;
+  };
+  Facts facts() const;
+
+  // Once around, for tests. Otherwise the thread does it.
+  void Step();
+
+ private:
+  struct Member {
+    Member(const store::Claim& the_claim, engine::Engine& engine)
+        : claim(the_claim), lent(engine) {}
+    const store::Claim claim;
+    LentEngine lent;
+    std::atomic<bool> importing{false};  // a callback of the engine ends it
+    // Of who steps.
+    std::uint64_t registers = 0;  // how many were made
+    std::uint64_t learned = 0;    // what was published, as Partition::learned counts
+    std::int64_t published_ms = 0;
+    std::int64_t next_ms = 0;
+    std::uint64_t pool = 0;  // the newest that was imported
+    std::deque<std::pair<std::uint64_t, std::int64_t>> unmerged = {};  // registers, and since when
+  };
+  using Members = std::vector<std::shared_ptr<Member>>;
+
+  void Run();
+  Status Publish(Member& member, std::int64_t now_ms);
+  Status Merge(Member& first, std::int64_t now_ms);
+  // The registers that are new.
+  Status ReadRegisters();
+  Status WritePools(Member& first, const SharedPool::Merged& merged);
+  Status Import(const std::shared_ptr<Member>& member);
+  void Note(const Status& status);
+
+  store::PartitionLog& log_;
+  const store::Partition partitions_;
+  const LogSink sink_;
+  std::mutex step_mutex_;  // guards what follows
+  bool in_trouble_ = false;
+  // Of the merger, for one claim of partition 0.
+  std::uint64_t epoch_ = 0;
+  RegisterShelf shelf_;
+  std::map<store::Partition, std::uint64_t> versions_;
+  std::map<store::Partition, std::uint64_t> merged_versions_;
+  std::uint64_t pools_ = 0;
+  std::string previous_;
+  std::int64_t next_merge_ms_ = 0;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::map<store::Partition, std::shared_ptr<Member>> members_;
+  Facts facts_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace codband::server

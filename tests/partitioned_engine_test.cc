@@ -1,0 +1,257 @@
+// Engines that are partitions of one loop: they share a catalogue and what they learn, and another
+// node goes on with each of them bit for bit.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "codband/cluster/instant_log.h"
+#include "codband/cluster/replicated_store.h"
+#include "codband/cluster/store_replica.h"
+#include "codband/engine/engine.h"
+#include "codband/engine/partition.h"
+#include "codband/server/cluster/pool_keeper.h"
+#include "codband/server/cluster/shared_catalogue.h"
+#include "codband/store/test_support.h"
+
+namespace codband::engine {
+namespace {
+
+class PartitionedEngineTest : public store::StoreTest {
+ protected:
+  struct Served {
+    store::Claim claim;
+    std::unique_ptr<Engine> engine;
+  };
+  Served TakeOver(const std::string& node, store::Partition partition) {
+    log_.EndLeases();
+    std::optional<Result<store::PartitionState>> state;
+    log_.Acquire(partition, node, 1000, [&](auto taken) { state = std::move(taken); });
+    auto replica =
+        cluster::StoreReplica::Open(directory_ / (node + std::to_string(partition))).value();
+    const Status caught_up = cluster::CatchUpNow(log_, partition, *replica);
+    EXPECT_TRUE(caught_up.ok()) << caught_up.ToString();
+    const auto position = replica->position();
+    auto store = std::make_unique<cluster::ReplicatedStore>(
+        replica->Take(), log_, state->value().claim(), position, nullptr);
+    EngineOptions options{.dim = 2, .seed = 5, .checkpoint_events = 50};
+    options.name_secret = SipKey{.low = 1, .high = 2};
+    options.partition = partition;
+    options.share_catalogue = [this](CatalogueChange change, auto done) {
+      catalogue_->Change(std::move(change), std::move(done));
+    };
+    auto engine = Engine::Open(std::move(store), options);
+    EXPECT_TRUE(engine.ok()) << engine.status().ToString();
+    return {state->value().claim(), std::move(engine).value()};
+  }
+  // The means, and the id of the event.
+  struct Ranked {
+    std::vector<double> scores;
+    std::string event;
+    std::string action;
+  };
+  static Ranked Rank(Engine& engine, const std::string& user, const std::string& event = {}) {
+    Ranked ranked;
+    std::promise<Status> done;
+    engine.Rank(
+        {.event_id = event,
+         .user = user,
+         .candidates = {{.id = "a", .features = {1, 0}}, {.id = "b", .features = {0, 1}}}},
+        [&](const RankReply& reply) {
+          ranked.event = reply.event_id;
+          ranked.action = reply.reward_action_id;
+          ranked.scores.resize(4);
+          for (const RankedItem& item : reply.ranking) {
+            ranked.scores[item.id == "a" ? 0 : 1] = item.mean;
+            ranked.scores[item.id == "a" ? 2 : 3] = item.width;
+          }
+        },
+        [&](Status status) { done.set_value(std::move(status)); });
+    const Status status = done.get_future().get();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return ranked;
+  }
+  // "a" is good, "b" is not.
+  static void Teach(Engine& engine, int rewards) {
+    for (int i = 0; i < rewards; ++i) {
+      const Ranked ranked = Rank(engine, "user" + std::to_string(i % 5));
+      std::promise<Result<RewardReply>> done;
+      engine.Reward(ranked.event, ranked.action == "a" ? 1 : 0,
+                    [&](Result<RewardReply> reply) { done.set_value(std::move(reply)); });
+      const auto reply = done.get_future().get();
+      ASSERT_TRUE(reply.ok()) << reply.status().ToString();
+    }
+  }
+  static bool Becomes(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() >= end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
+  static Status PutItem(Engine& engine, const std::string& id) {
+    std::promise<Status> done;
+    engine.PutItems({{.id = id, .features = {1, 2}, .named = {}, .tags = {"t"}}},
+                    [&](Status status) { done.set_value(std::move(status)); });
+    return done.get_future().get();
+  }
+  static Status DeleteItem(Engine& engine, const std::string& id) {
+    std::promise<Status> done;
+    engine.DeleteItem(id, [&](Status status) { done.set_value(std::move(status)); });
+    return done.get_future().get();
+  }
+  static std::string Items(const Engine& engine) {
+    std::string ids;
+    for (const Item& item : engine.ListItems("", 100)) ids += item.id + " ";
+    return ids;
+  }
+
+  cluster::InstantLog log_{2};
+  std::unique_ptr<server::SharedCatalogue> catalogue_ =
+      std::make_unique<server::SharedCatalogue>(log_, LogSink());
+};
+
+TEST_F(PartitionedEngineTest, WhatOneLearnsTheOtherKnowsAndItsNextOwnerBitForBit) {
+  Served zero = TakeOver("one", 0);
+  Served one = TakeOver("one", 1);
+  const double before = Rank(*one.engine, "new").scores[0];
+  {
+    server::PoolKeeper keeper(log_, 2, {});
+    keeper.Attach(zero.claim, *zero.engine);
+    keeper.Attach(one.claim, *one.engine);
+    Teach(*zero.engine, 40);
+    EXPECT_TRUE(Becomes([&] { return Rank(*one.engine, "new").scores[0] > before + 0.3; }));
+    EXPECT_LT(Rank(*one.engine, "new").scores[1], 0.3);
+    // All of it is in the pool in the end.
+    EXPECT_TRUE(
+        Becomes([&] { return keeper.facts().imported > 0 && keeper.facts().age_seconds == 0; }));
+    Teach(*one.engine, 20);
+    keeper.Detach(0);
+    keeper.Detach(1);
+  }
+  const Served next = TakeOver("two", 1);
+  for (int i = 0; i < 8; ++i) {
+    const std::string user = "user" + std::to_string(i);
+    const std::string event = "event" + std::to_string(i);
+    const Ranked fresh = Rank(*next.engine, user, event);
+    std::vector<double> late;
+    one.engine->Rank(
+        {.event_id = event,
+         .user = user,
+         .candidates = {{.id = "a", .features = {1, 0}}, {.id = "b", .features = {0, 1}}}},
+        [&](const RankReply& reply) {
+          late.resize(4);
+          for (const RankedItem& item : reply.ranking) {
+            late[item.id == "a" ? 0 : 1] = item.mean;
+            late[item.id == "a" ? 2 : 3] = item.width;
+          }
+        },
+        [](const Status&) {});
+    EXPECT_EQ(late, fresh.scores) << user;
+  }
+}
+
+// Another node merges on: what the pool joined stays joined, and versions go on.
+TEST_F(PartitionedEngineTest, AMergerThatTakesOverGoesOn) {
+  Served zero = TakeOver("one", 0);
+  Served one = TakeOver("one", 1);
+  {
+    server::PoolKeeper keeper(log_, 2, {});
+    keeper.Attach(zero.claim, *zero.engine);
+    keeper.Attach(one.claim, *one.engine);
+    Teach(*zero.engine, 20);
+    EXPECT_TRUE(Becomes([&] { return keeper.facts().merged > 0; }));
+    keeper.Detach(0);
+    keeper.Detach(1);
+  }
+  Served next = TakeOver("two", 0);
+  server::PoolKeeper keeper(log_, 2, {});
+  keeper.Attach(next.claim, *next.engine);
+  keeper.Attach(one.claim, *one.engine);
+  Teach(*next.engine, 60);
+  const double sure = Rank(*next.engine, "new").scores[2];
+  EXPECT_TRUE(Becomes([&] { return Rank(*one.engine, "new").scores[2] < 1.5 * sure; }));
+  keeper.Detach(0);
+  keeper.Detach(1);
+}
+
+TEST_F(PartitionedEngineTest, EnginesFollowOneCatalogue) {
+  ASSERT_TRUE(server::FindLoopIdentity(log_, 2).ok());
+  Served zero = TakeOver("one", 0);
+  Served one = TakeOver("one", 1);
+  EXPECT_TRUE(catalogue_->Attach(0, *zero.engine).ok());
+  EXPECT_TRUE(catalogue_->Attach(1, *one.engine).ok());
+  EXPECT_TRUE(PutItem(*zero.engine, "x").ok());
+  EXPECT_TRUE(PutItem(*one.engine, "y").ok());
+  EXPECT_TRUE(DeleteItem(*zero.engine, "y").ok());
+  EXPECT_EQ(DeleteItem(*zero.engine, "never").code(), StatusCode::kNotFound);
+  EXPECT_EQ(Items(*zero.engine), "x ");
+  EXPECT_EQ(Items(*one.engine), "x ");
+  // An engine that cannot write holds the others up no longer than a moment, and makes up for it.
+  log_.FailAppends({StatusCode::kUnavailable, "the database is away"});
+  EXPECT_TRUE(PutItem(*zero.engine, "z").ok());
+  EXPECT_EQ(Items(*one.engine), "x ");
+  log_.FailAppends({});
+  EXPECT_TRUE(Becomes([&] { return Items(*one.engine) == "x z "; }));
+  EXPECT_TRUE(Becomes([&] { return catalogue_->lag() == 0; }));
+  // Another owner goes on from where it was.
+  catalogue_->Detach(1);
+  const Served next = TakeOver("two", 1);
+  EXPECT_EQ(next.engine->partition()->CatalogueSequence().value(), 5U);
+  EXPECT_TRUE(PutItem(*zero.engine, "later").ok());
+  EXPECT_EQ(Items(*next.engine), "x z ");
+  EXPECT_TRUE(catalogue_->Attach(1, *next.engine).ok());
+  EXPECT_EQ(Items(*next.engine), "later x z ");
+  catalogue_->Detach(0);
+  catalogue_->Detach(1);
+}
+
+TEST_F(PartitionedEngineTest, ALoopHasOneIdentityForGood) {
+  EXPECT_EQ(server::FindLoopIdentity(log_, 0).status().code(), StatusCode::kInvalidArgument);
+  const auto first = server::FindLoopIdentity(log_, 7);
+  ASSERT_TRUE(first.ok());
+  for (const std::uint64_t dim : {0U, 7U}) {
+    const auto again = server::FindLoopIdentity(log_, dim);
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again.value().Encode(), first.value().Encode());
+  }
+  EXPECT_EQ(server::FindLoopIdentity(log_, 8).status().message(),
+            "features.dimension: is 8, but this loop was made for 7 features, for good");
+}
+
+TEST_F(PartitionedEngineTest, EventIdsSayWhereTheyWereMade) {
+  Served one = TakeOver("one", 1);
+  EXPECT_EQ(PartitionOfEvent(one.engine->NewEventId()), 1U);
+  const std::string hex = "0123456789abcdef0123456789abcdef";
+  EXPECT_EQ(PartitionOfEvent(hex + ".p255"), 255U);
+  for (const std::string& other : {hex, hex + ".p", hex + ".px", hex + "p1", "x" + hex + ".p1",
+                                   std::string("mine.p1"), std::string()}) {
+    EXPECT_FALSE(PartitionOfEvent(other)) << other;
+  }
+}
+
+TEST(PartitionBytesTest, ChangesAndPoolsAreReadAsTheyWereWrittenAndNothingElseIs) {
+  const std::vector<CatalogueChange> changes = {
+      {.put = {{.id = "x", .features = {1, 2}, .named = {}, .tags = {"t"}}}, .deleted = {"y", "z"}},
+      {},
+      {.put = {}, .deleted = {""}}};
+  const std::string bytes = EncodeChanges(changes);
+  EXPECT_EQ(DecodeChanges(bytes).value(), changes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_FALSE(DecodeChanges(bytes.substr(0, i)).ok()) << i;
+  }
+  EXPECT_FALSE(DecodeChanges(bytes + "x").ok());
+  const server::PoolBlob blob{.registers = {{0, 7}, {3, 9}}, .import = "bytes"};
+  const std::string pool = blob.Encode();
+  EXPECT_EQ(server::PoolBlob::Decode(pool).value().registers, blob.registers);
+  EXPECT_EQ(server::PoolBlob::Decode(pool).value().import, "bytes");
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    EXPECT_FALSE(server::PoolBlob::Decode(pool.substr(0, i)).ok()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace codband::engine

@@ -1,0 +1,329 @@
+// Real nodes that share several partitions: whichever is asked, the right one answers; one
+// catalogue, one pool; nothing is lost when nodes come and go.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tests/serve_cluster_testing.h"
+
+namespace codband {
+namespace {
+
+class ServePartitionsTest : public ServeClusterTest {
+ protected:
+  static constexpr int kPartitions = 4;
+
+  ServePartitionsTest() {
+    settings_ = {"features.dimension=2", "durability.checkpoint_events=50", "log.level=warning"};
+    flags_ = {"--partitions", std::to_string(kPartitions)};
+  }
+
+  static std::string Actions() {
+    return R"("actions":[{"id":"a","features":[1,0]},{"id":"b","features":[0,1]}])";
+  }
+  static server::HttpReply RankFor(const std::vector<ServerProcess*>& nodes,
+                                   const std::string& user, const std::string& event = {}) {
+    return Ask(nodes, "POST", "/v1/rank",
+               "{" + (event.empty() ? "" : R"("eventId":")" + event + R"(",)") + R"("userId":")" +
+                   user + R"(",)" + Actions() + "}");
+  }
+  static void WaitFor(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  // The value of a metric without labels, of one node.
+  static double Metric(const ServerProcess& node, const std::string& name) {
+    const auto client = node.Connect();
+    const auto reply = client->Send({.target = "/metrics"}, kPatience);
+    if (!reply.ok()) return -1;
+    std::istringstream text(reply.value().body);
+    for (std::string line; std::getline(text, line);) {
+      if (line.starts_with(name + " ")) return std::stod(line.substr(name.size() + 1));
+    }
+    return -1;
+  }
+  static void AwaitShares(const std::vector<ServerProcess*>& nodes) {
+    WaitFor([&] {
+      double sum = 0;
+      bool all = true;
+      for (const ServerProcess* node : nodes) {
+        const double here = Metric(*node, "codband_cluster_partitions_here");
+        sum += here;
+        all &= here >= kPartitions / static_cast<int>(nodes.size());
+      }
+      return all && sum == kPartitions;
+    });
+    for (const ServerProcess* node : nodes) {
+      EXPECT_GE(Metric(*node, "codband_cluster_partitions_here"),
+                kPartitions / static_cast<int>(nodes.size()));
+    }
+  }
+};
+
+TEST_F(ServePartitionsTest, WhicheverNodeIsAskedTheRightPartitionAnswers) {
+  auto a = StartNode("a");
+  auto b = StartNode("b");
+  ASSERT_TRUE(a->listens() && b->listens());
+  AwaitShares({a.get(), b.get()});
+  std::set<std::string> partitions;
+  for (int i = 0; i < 40; ++i) {
+    const std::string user = "user" + std::to_string(i);
+    ServerProcess& first = i % 2 == 0 ? *a : *b;
+    ServerProcess& second = i % 2 == 0 ? *b : *a;
+    // An id that the engine makes up says where it is; one of the client's is found.
+    const auto ranked = RankFor({&first}, user);
+    ASSERT_EQ(ranked.status, 200U) << ranked.body;
+    const std::string made_up = Json::parse(ranked.body)["eventId"];
+    partitions.insert(made_up.substr(made_up.find('.')));
+    EXPECT_EQ(Reward({&second}, made_up), "accepted");
+    EXPECT_EQ(Reward({&first}, made_up), "duplicate");
+    const std::string own = "own" + std::to_string(i);
+    ASSERT_EQ(RankFor({&second}, user, own).status, 200U);
+    ASSERT_EQ(RankFor({&first}, user, own).status, 200U);  // the same again
+    EXPECT_EQ(Reward({&first}, own), "accepted");
+    EXPECT_EQ(Reward({&second}, own), "duplicate");
+    const auto report = Ask({&second}, "GET", "/v1/users/" + user, "");
+    ASSERT_EQ(report.status, 200U) << report.body;
+    EXPECT_EQ(Json::parse(report.body)["observations"], 2) << report.body;
+  }
+  EXPECT_EQ(partitions, (std::set<std::string>{".p0", ".p1", ".p2", ".p3"}));
+  EXPECT_EQ(Ask({a.get()}, "POST", "/v1/events/nobody-has-it/reward", R"({"value":1})").status,
+            404U);
+  EXPECT_EQ(Ask({a.get()}, "GET", "/v1/users/nobody", "").status, 404U);
+  EXPECT_EQ(Ask({b.get()}, "POST", "/v1/rank", R"({"userId":5})").status, 400U);
+  // Both slots of a page are in one partition, and get their rewards.
+  const std::string slots =
+      R"({"userId":"user7","actions":[{"id":"a","features":[1,0]},{"id":"b","features":[0,1]}],)"
+      R"("slots":[{"id":"top","baselineAction":"a"},{"id":"side","baselineAction":"b"}]})";
+  const auto page = Ask({a.get()}, "POST", "/personalizer/v1.1/multislot/rank", slots);
+  ASSERT_EQ(page.status, 201U) << page.body;
+  const std::string event = Json::parse(page.body)["eventId"];
+  EXPECT_EQ(Ask({b.get()}, "POST", "/personalizer/v1.1/multislot/events/" + event + "/reward",
+                R"({"reward":[{"slotId":"top","value":1},{"slotId":"side","value":0}]})")
+                .status,
+            204U);
+  // A user who is forgotten by one node is unknown to all.
+  EXPECT_EQ(Ask({a.get()}, "DELETE", "/v1/users/user3", "").status, 204U);
+  EXPECT_EQ(Ask({b.get()}, "GET", "/v1/users/user3", "").status, 404U);
+}
+
+TEST_F(ServePartitionsTest, AllPartitionsHaveOneCatalogue) {
+  auto a = StartNode("a");
+  auto b = StartNode("b");
+  ASSERT_TRUE(a->listens() && b->listens());
+  AwaitShares({a.get(), b.get()});
+  const auto put = [&](ServerProcess& node, const std::string& id, const std::string& features) {
+    return Ask({&node}, "PUT", "/v1/items/" + id, R"({"features":)" + features + "}").status;
+  };
+  EXPECT_EQ(put(*a, "x", "[1,0]"), 204U);
+  EXPECT_EQ(put(*b, "y", "[0,1]"), 204U);
+  EXPECT_EQ(put(*b, "z", "[1,1]"), 204U);
+  EXPECT_EQ(put(*b, "bad", "[1]"), 400U);
+  EXPECT_EQ(Ask({a.get()}, "DELETE", "/v1/items/never", "").status, 404U);
+  WaitFor([&] { return Ask({a.get()}, "GET", "/v1/items/z", "").status == 200; });
+  EXPECT_EQ(Ask({a.get()}, "DELETE", "/v1/items/z", "").status, 204U);
+  const auto offers = [&](int user) {
+    const auto ranked = Ask({user % 2 == 0 ? a.get() : b.get()}, "POST", "/v1/rank",
+                            R"({"userId":"u)" + std::to_string(user) + R"("})");
+    std::set<std::string> ids;
+    if (ranked.status != 200) return ids;
+    const Json reply = Json::parse(ranked.body);
+    for (const Json& item : reply["ranking"]) ids.insert(item["id"].get<std::string>());
+    return ids;
+  };
+  const std::set<std::string> both = {"x", "y"};
+  for (int user = 0; user < 20; ++user) {
+    WaitFor([&] { return offers(user) == both; });
+    ASSERT_EQ(offers(user), both) << user;
+  }
+  // It is still there when everything has been stopped and a new node starts without a copy.
+  EXPECT_EQ(a->Stop(SIGTERM), 0);
+  EXPECT_EQ(b->Stop(SIGTERM), 0);
+  auto c = StartNode("c");
+  ASSERT_TRUE(c->listens());
+  for (int user = 0; user < 20; ++user) {
+    const auto ranked =
+        Ask({c.get()}, "POST", "/v1/rank", R"({"userId":"u)" + std::to_string(user) + R"("})");
+    ASSERT_EQ(ranked.status, 200U) << ranked.body;
+    EXPECT_EQ(Json::parse(ranked.body)["ranking"].size(), 2U);
+  }
+}
+
+// What the users of one partition teach is known in the others.
+TEST_F(ServePartitionsTest, PartitionsLearnTogether) {
+  auto a = StartNode("a");
+  auto b = StartNode("b");
+  ASSERT_TRUE(a->listens() && b->listens());
+  AwaitShares({a.get(), b.get()});
+  const auto partition_of = [&](const std::string& user) {
+    const auto ranked = RankFor({a.get()}, user);
+    const std::string event = Json::parse(ranked.body)["eventId"];
+    return event.substr(event.find('.'));
+  };
+  // Only users of one partition teach: "a" is good, "b" is not.
+  std::map<std::string, std::vector<std::string>> users;
+  for (int i = 0; i < 40; ++i) {
+    const std::string user = "user" + std::to_string(i);
+    users[partition_of(user)].push_back(user);
+  }
+  ASSERT_EQ(users.size(), 4U);
+  for (int i = 0; i < 60; ++i) {
+    const std::string& user = users[".p0"][static_cast<std::size_t>(i) % users[".p0"].size()];
+    const auto ranked = RankFor({a.get()}, user);
+    const Json reply = Json::parse(ranked.body);
+    const std::string event = reply["eventId"];
+    const auto rewarded = Ask({b.get()}, "POST", "/v1/events/" + event + "/reward",
+                              reply["rewardActionId"] == "a" ? R"({"value":1})" : R"({"value":0})");
+    ASSERT_EQ(rewarded.status, 200U) << rewarded.body;
+  }
+  // A user of another partition, of whom nothing is known, is expected to like it as well.
+  for (const auto& [partition, names] : users) {
+    if (partition == ".p0") continue;
+    double a_mean = 0;
+    double b_mean = 0;
+    WaitFor([&] {
+      const Json reply = Json::parse(RankFor({a.get()}, names[0]).body);
+      for (const Json& item : reply["ranking"]) {
+        (item["id"] == "a" ? a_mean : b_mean) = item["mean"];
+      }
+      return a_mean > 0.5 && b_mean < 0.5;
+    });
+    EXPECT_GT(a_mean, 0.5) << partition;
+    EXPECT_LT(b_mean, 0.5) << partition;
+  }
+  WaitFor([&] {
+    return Metric(*a, "codband_pool_age_seconds") == 0 &&
+           Metric(*b, "codband_pool_age_seconds") == 0;
+  });
+  EXPECT_EQ(Metric(*a, "codband_pool_age_seconds"), 0);
+  EXPECT_EQ(Metric(*b, "codband_pool_age_seconds"), 0);
+  EXPECT_GT(Metric(*a, "codband_pool_merges_total") + Metric(*b, "codband_pool_merges_total"), 0);
+}
+
+TEST_F(ServePartitionsTest, AKilledNodesPartitionsAreTakenAndNothingAcknowledgedIsLost) {
+  auto a = StartNode("a");
+  auto b = StartNode("b");
+  ASSERT_TRUE(a->listens() && b->listens());
+  AwaitShares({a.get(), b.get()});
+  std::vector<std::string> acknowledged;
+  const auto work = [&](const std::vector<ServerProcess*>& nodes, int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string event = "event" + std::to_string(acknowledged.size());
+      const auto ranked = RankFor(nodes, "user" + std::to_string(i), event);
+      ASSERT_EQ(ranked.status, 200U) << ranked.body;
+      const std::string outcome = Reward(nodes, event);
+      ASSERT_TRUE(outcome == "accepted" || outcome == "duplicate") << outcome;
+      acknowledged.push_back(event);
+    }
+  };
+  work({a.get(), b.get()}, 30);
+  a->Stop(SIGKILL);
+  work({b.get()}, 30);
+  EXPECT_EQ(Metric(*b, "codband_cluster_partitions_here"), kPartitions);
+  std::filesystem::remove_all(root_ / "a");
+  a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  AwaitShares({a.get(), b.get()});
+  work({a.get(), b.get()}, 30);
+  b->Stop(SIGKILL);
+  for (const std::string& event : acknowledged) {
+    ASSERT_EQ(Reward({a.get()}, event), "duplicate") << event;
+  }
+}
+
+// Nodes are stopped and started one after the other, while clients ask who is there and try once
+// more if they get no answer or 503.
+TEST_F(ServePartitionsTest, ARollingRestartIsNoErrorForClientsThatRetryOnce) {
+  std::map<std::string, std::unique_ptr<ServerProcess>> nodes;
+  std::mutex mutex;
+  std::vector<std::uint16_t> ports;  // of nodes that are not being stopped
+  for (const std::string name : {"a", "b", "c"}) {
+    nodes[name] = StartNode(name);
+    ASSERT_TRUE(nodes[name]->listens());
+    ports.push_back(nodes[name]->port());
+  }
+  AwaitShares({nodes["a"].get(), nodes["b"].get(), nodes["c"].get()});
+  std::atomic<bool> stop{false};
+  std::atomic<int> answered{0};
+  std::atomic<int> retried{0};
+  std::atomic<int> failed{0};
+  const auto once = [&](int client, const std::string& target, const std::string& body) {
+    std::uint16_t port = 0;
+    {
+      const std::lock_guard lock(mutex);
+      port = ports[static_cast<std::size_t>(client) % ports.size()];
+    }
+    auto connected = server::HttpClient::Connect({.host = "127.0.0.1", .port = port}, kPatience);
+    if (!connected.ok()) return false;
+    const auto reply =
+        connected.value()->Send({.method = "POST", .target = target, .body = body}, kPatience);
+    return reply.ok() && reply.value().status == 200;
+  };
+  const auto send = [&](int client, const std::string& target, const std::string& body) {
+    if (!once(client, target, body)) {
+      ++retried;
+      if (!once(client + 1, target, body)) ++failed;
+    }
+    ++answered;
+  };
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 4; ++client) {
+    clients.emplace_back([&, client] {
+      for (int i = 0; !stop; ++i) {
+        const std::string event = "c" + std::to_string(client) + "e" + std::to_string(i);
+        send(client + i, "/v1/rank",
+             R"({"eventId":")" + event + R"(","userId":"u)" + std::to_string(i % 50) + R"(",)" +
+                 Actions() + "}");
+        send(client + i, "/v1/events/" + event + "/reward", R"({"value":1})");
+      }
+    });
+  }
+  for (const std::string name : {"a", "b", "c"}) {
+    {
+      const std::lock_guard lock(mutex);
+      std::erase(ports, nodes[name]->port());
+    }
+    EXPECT_EQ(nodes[name]->Stop(SIGTERM), 0);
+    nodes[name] = StartNode(name);
+    ASSERT_TRUE(nodes[name]->listens());
+    AwaitShares({nodes["a"].get(), nodes["b"].get(), nodes["c"].get()});
+    const std::lock_guard lock(mutex);
+    ports.push_back(nodes[name]->port());
+  }
+  stop = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(answered, 100);
+  EXPECT_EQ(failed, 0) << answered << " answered, " << retried << " of them at the second try";
+  RecordProperty("answered", answered);
+  RecordProperty("retried", retried);
+}
+
+TEST_F(ServePartitionsTest, WrongNumbersAreRefusedWithAReason) {
+  auto a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  const auto output_of = [&](const std::string& flags) {
+    const std::string command = std::string(CODBAND_PROGRAM) + " serve --data " +
+                                (root_ / "x").string() + " --listen 127.0.0.1:0 --cluster '" +
+                                PostgresServer::Shared().Dsn(database_) + "' --name x " + flags +
+                                " 2>&1";
+    std::FILE* const pipe = ::popen(command.c_str(), "r");
+    std::string text;
+    char buffer[512];
+    while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) text += buffer;
+    ::pclose(pipe);
+    return text;
+  };
+  EXPECT_NE(output_of("--partitions 3").find("was made with 4, for good"), std::string::npos);
+  EXPECT_NE(output_of("--set features.dimension=5").find("was made for 2 features"),
+            std::string::npos);
+  EXPECT_NE(output_of("--partitions 257").find("expected 1 to 256"), std::string::npos);
+  EXPECT_NE(output_of("--partitions x").find("expected 1 to 256"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace codband
