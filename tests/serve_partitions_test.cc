@@ -141,7 +141,9 @@ TEST_F(ServePartitionsTest, NobodyPutsAUserIntoAnotherPartition) {
     const std::string forged = std::string(32, 'f') + ".p" + partition;
     const auto reply = RankFor({a.get()}, "user1", forged);
     refused += reply.status == 400 ? 1 : 0;
-    if (reply.status == 200) EXPECT_EQ(Reward({a.get()}, forged), "accepted");
+    if (reply.status == 200) {
+      EXPECT_EQ(Reward({a.get()}, forged), "accepted");
+    }
   }
   EXPECT_EQ(refused, 3);
   // The id of an anonymous decision is known to be taken, as on one server.
