@@ -135,6 +135,17 @@ TEST_F(ServePartitionsTest, NobodyPutsAUserIntoAnotherPartition) {
           << forged;
     }
   }
+  // An id that would be looked for in another partition is refused.
+  int refused = 0;
+  for (const char partition : {'0', '1', '2', '3'}) {
+    const std::string forged = std::string(32, 'f') + ".p" + partition;
+    const auto reply = RankFor({a.get()}, "user1", forged);
+    refused += reply.status == 400 ? 1 : 0;
+    if (reply.status == 200) {
+      EXPECT_EQ(Reward({a.get()}, forged), "accepted");
+    }
+  }
+  EXPECT_EQ(refused, 3);
   // The id of an anonymous decision is known to be taken, as on one server.
   for (int i = 0; i < 8; ++i) {
     const auto first = Ask({a.get()}, "POST", "/v1/rank", "{" + Actions() + "}");

@@ -103,6 +103,7 @@ class LocalEngine final : public Engine, private Partition {
   Status TakeEarlier(const PendingDecision& earlier, RankWorkspace& workspace) const;
   Status RankOffer(const RankRequest& request, const PendingDecision* earlier,
                    const Learned& learned, RankWorkspace& workspace) const;
+  Status CheckEventId(const std::string& id) const;
   Status CannotRank(const char* reason) const;
   void MakeReply(const RankRequest& request, RankWorkspace& workspace) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,
