@@ -29,8 +29,12 @@ constexpr std::string_view kApiKeyVariable = "CODBAND_API_KEY";
 constexpr std::string_view kOtherVariables[] = {kApiKeyVariable, "CODBAND_UPDATE_GOLDEN"};
 constexpr std::string_view kOtherPrefixes[] = {"CODBAND_SERVICE_", "CODBAND_PORT"};
 
-// "; did you mean server.listen?", or all known names if none is near.
+// "; did you mean server.listen?", or all known names if none is near. One that goes on where this
+// one ends is nearest.
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
+  const auto longer = std::ranges::find_if(
+      known, [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
+  if (longer != known.end()) return fmt::format("; did you mean {}?", *longer);
   const auto distance = [&](const std::string& other) { return EditDistance(name, other); };
   const auto nearest = std::ranges::min_element(known, {}, distance);
   if (nearest == known.end() || distance(*nearest) > std::max<std::size_t>(2, name.size() / 3)) {
