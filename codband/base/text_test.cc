@@ -89,6 +89,7 @@ TEST(TextTest, NearestNameIsWhatAMistypedOneMayMean) {
   const std::vector<std::string> known = {"--users", "--rounds", "--seed", "--seeds"};
   EXPECT_EQ(NearestName("--userz", known), "--users");
   EXPECT_EQ(NearestName("--sed", known), "--seed");
+  EXPECT_EQ(NearestName("--ro", known), "--rounds");
   EXPECT_EQ(NearestName("--population", known), std::nullopt);
   EXPECT_EQ(NearestName("--users", {}), std::nullopt);
 }
