@@ -366,9 +366,12 @@ Status Learner::WriteCheckpoint() {
   const Status deleted = store_.Tidy(applied, options_.sync);
   log_left_ = !deleted.ok();
   if (deleted.ok() && on_erased_ && !left_in_log_.empty()) {
-    on_erased_(std::exchange(left_in_log_, {}));
+    on_erased_(std::exchange(left_in_log_, {}), sequence);
   }
-  if (deleted.ok()) return {};
+  if (deleted.ok()) {
+    cleared_sequence_ = sequence;
+    return {};
+  }
   // The checkpoint counts all the same, and the next one deletes the rest of the log.
   return {deleted.code(), "cannot shorten the log: " + deleted.message()};
 }
@@ -393,17 +396,19 @@ Learner::Unsaved Learner::CollectUnsaved() {
   return unsaved;
 }
 
-std::optional<std::string> Learner::Publish(std::uint64_t version, bool always) {
+std::optional<Partition::Register> Learner::Publish(std::uint64_t version, bool always) {
   const bool news = always || learned_.Read([](const Learned& learned) {
     return learned.policy->shared_pool()->HasNews();
   });
   if (!news) return std::nullopt;
-  std::optional<std::string> published;
+  std::optional<Partition::Register> published;
   RunBetween([&] {
     if (waits_) return;
     // Both copies note what was published.
-    learned_.Write(
-        [&](Learned& learned) { published = learned.policy->shared_pool()->Publish(version); });
+    learned_.Write([&](Learned& learned) {
+      published = {.bytes = learned.policy->shared_pool()->Publish(version),
+                   .sequence = learned.sequence};
+    });
   });
   return published;
 }

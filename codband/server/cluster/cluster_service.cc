@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <thread>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "codband/server/api/decision_log.h"
 #include "codband/server/api/personalizer_json.h"
 #include "codband/server/api/request_json.h"
+#include "codband/server/cluster/cluster_history.h"
 #include "codband/server/cluster/node_report.h"
 #include "codband/server/http/http_client.h"
 
@@ -78,6 +80,13 @@ void MarkLookedInto(JsonParser& parser, const std::string& body, std::vector<boo
       looked_into[partition] = true;
     }
   }
+}
+
+// The user is forgotten, and something of them is still to be erased.
+void SetErasing(Reply& reply, const ErasureId& id) {
+  reply.Reset();
+  reply.status = 202;
+  reply.body = fmt::format(R"({{"erasure":"{0}","status":"/v1/erasures/{0}"}})", id.ToText());
 }
 
 }  // namespace
@@ -233,6 +242,7 @@ Awaitable<void> ClusterService::Deliver(Call& call, const Destination& destinati
       SetMisdirected(call.reply);
       co_return;
     }
+    call.reply.Reset();  // of what another node has answered
     if (stopping_ || std::chrono::steady_clock::now() >= deadline) break;
     co_await Pause(call.worker);
   }
@@ -265,7 +275,16 @@ Awaitable<ClusterService::Tried> ClusterService::Try(Call& call, const Destinati
 
 Awaitable<ClusterService::Tried> ClusterService::Answer(Call& call, store::Partition partition,
                                                         std::shared_ptr<Served> served) {
+  const std::string_view operation = call.match.route->operation;
+  if (operation == "getErasure") {
+    co_await TellErasure(call, partition, served->engine);
+    co_return Tried::kAnswered;
+  }
   co_await served->api.Handle(call);
+  if (operation == "forgetUser" && call.reply.status == 204) {
+    SetErasing(call.reply,
+               {.partition = partition, .sequence = served->engine.Stats().committed_sequence});
+  }
   if (call.reply.stream != nullptr) {
     call.reply.stream = std::make_shared<HeldReply>(served, std::move(call.reply.stream));
   }
@@ -351,6 +370,34 @@ Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Desti
   co_return misdirected ? Tried::kNotNow : Tried::kAnswered;
 }
 
+Awaitable<void> ClusterService::TellErasure(Call& call, store::Partition partition,
+                                            engine::Engine& engine) {
+  const auto text = DecodeId(call.match.raw_id);
+  const auto id = text.ok() ? ErasureId::Parse(text.value()) : std::nullopt;
+  if (!id || id->partition != partition || id->sequence == 0 ||
+      id->sequence > engine.Stats().committed_sequence) {
+    SetApiError(
+        call.reply,
+        {.status = 404, .code = "NotFound", .field = "id", .message = "there is no such erasure"});
+    co_return;
+  }
+  Pending<Result<ErasureProgress>> pending(call.worker);
+  RunOn(forwards_, pending, [&] { return options_.look_at_erasure(*id); });
+  co_await pending.Wait();
+  const Result<ErasureProgress> progress = pending.Take();
+  if (!progress.ok()) {
+    SetNotHere(call.reply, "");
+    co_return;
+  }
+  const std::vector<std::string>& waits = progress.value().waits_for;
+  call.reply.body = fmt::format(R"({{"erasure":"{}","state":"{}","waitsFor":[)", id->ToText(),
+                                waits.empty() ? "erased" : "erasing");
+  for (const std::string& each : waits) {
+    call.reply.body += fmt::format(R"({}"{}")", call.reply.body.back() == '[' ? "" : ",", each);
+  }
+  call.reply.body += "]}";
+}
+
 Awaitable<void> ClusterService::Report(Call& call) {
   const Engines engines = All();
   engine::EngineStats stats;
@@ -382,12 +429,30 @@ Awaitable<void> ClusterService::Report(Call& call) {
   call.reply.body = RenderMetrics(facts);
 }
 
+// Every partition gets the events of its users. If one fails, those before it have learned theirs:
+// whoever sends all of it again repeats nothing.
 Awaitable<void> ClusterService::DeliverHistory(Call& call) {
-  SetApiError(call.reply,
-              {.status = 501,
-               .code = "NotImplemented",
-               .message = "a history cannot be imported into a loop of several partitions yet"});
-  co_return;
+  JsonParser& parser = parsers_[call.worker.index()];
+  const auto parts = SplitHistory(parser, call.body, options_.dim, directory_);
+  if (!parts.ok()) co_return SetApiError(call.reply, parts.status());
+  const std::string_view whole = call.body;
+  HistoryOutcome outcome;
+  for (const HistoryPart& part : parts.value()) {
+    call.body = part.body;
+    call.reply.Reset();
+    const Destination destination{.kind = Destination::Kind::kPartition,
+                                  .partition = part.partition};
+    co_await Deliver(call, destination);
+    if (call.reply.status != 200) break;
+    const Status added = AddHistoryReply(parser, call.reply.body, part, outcome);
+    if (!added.ok()) SetApiError(call.reply, Status(StatusCode::kUnavailable, added.message()));
+    if (!added.ok()) break;
+  }
+  call.body = whole;
+  if (call.reply.status != 200) co_return;
+  std::ranges::sort(outcome.skipped, {}, &HistoryOutcome::Skipped::index);
+  call.reply.Reset();
+  AppendHistoryReply(call.reply.body, outcome);
 }
 
 std::unique_ptr<BodyStream> ClusterService::OpenStream(

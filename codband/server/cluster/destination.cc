@@ -6,6 +6,7 @@
 #include "codband/engine/partition.h"
 #include "codband/server/api/personalizer_json.h"
 #include "codband/server/api/request_json.h"
+#include "codband/server/cluster/erasures.h"
 
 namespace codband::server {
 namespace {
@@ -53,6 +54,12 @@ Destination DestinationOf(const Call& call, const ClusterDirectory& directory, J
   if (operation == "metrics" || operation == "ready") return {.kind = Destination::Kind::kNode};
   if (operation == "importHistory") return {.kind = Destination::Kind::kHistory};
   if (path.starts_with("/v1/users/")) return OfId(call, directory, true);
+  if (operation == "getErasure") {
+    const auto text = DecodeId(call.match.raw_id);
+    const auto id = text.ok() ? ErasureId::Parse(text.value()) : std::nullopt;
+    if (!id || id->partition >= directory.partitions()) return {};
+    return OfPartition(id->partition);
+  }
   if (path.find("/events/") != path.npos) return OfId(call, directory, false);
   if (operation == "rank") {
     const auto request = ParseRank(parser, call.body, dim, user_from);
