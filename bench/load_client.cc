@@ -29,9 +29,10 @@ void LoadResult::Add(LoadResult&& other) {
   latency_us.insert(latency_us.end(), other.latency_us.begin(), other.latency_us.end());
 }
 
-LoadClient::LoadClient(std::uint16_t port, std::size_t connections) {
-  const asio::ip::tcp::endpoint server(asio::ip::make_address("127.0.0.1"), port);
+LoadClient::LoadClient(const std::vector<std::uint16_t>& ports, std::size_t connections) {
   for (std::size_t i = 0; i < connections; ++i) {
+    const asio::ip::tcp::endpoint server(asio::ip::make_address("127.0.0.1"),
+                                         ports[i % ports.size()]);
     Connection& connection = connections_.emplace_back(io_);
     connection.number = i;
     connection.input.resize(1 << 16);

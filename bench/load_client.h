@@ -31,8 +31,8 @@ struct LoadResult {
 // of replies only status and length are parsed.
 class LoadClient {
  public:
-  // Throws std::system_error if it cannot connect.
-  LoadClient(std::uint16_t port, std::size_t connections);
+  // Connections go to the ports in turn. Throws std::system_error if it cannot connect.
+  LoadClient(const std::vector<std::uint16_t>& ports, std::size_t connections);
 
   // The next request of a connection, given its number and the body of the last reply (empty at
   // first); an empty request ends it.

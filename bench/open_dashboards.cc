@@ -10,7 +10,7 @@
 namespace codband {
 namespace asio = boost::asio;
 
-OpenDashboards::OpenDashboards(std::uint16_t port, std::size_t count) : curves_client_(port, 1) {
+OpenDashboards::OpenDashboards(std::uint16_t port, std::size_t count) : curves_client_({port}, 1) {
   const asio::ip::tcp::endpoint server(asio::ip::make_address("127.0.0.1"), port);
   const std::string request = MakeGet("/v1/live");
   for (std::size_t i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 // speed of a shared machine varies from minute to minute, the ratio does not.
 //   serve_load --serve build/release/codband/codband
 //   serve_load --port 8080
+//   serve_load --port 8081 --port 8082 --pairs --json    nodes of one cluster (bench/scaling.py)
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ constexpr std::size_t kTastes = 10;
 
 struct Flags {
   std::string serve;  // a codband program to start
-  std::uint16_t port = 8080;
+  std::vector<std::uint16_t> ports = {8080};
   int pid = 0;
   std::size_t connections = 64;
   std::size_t candidates = 50;
@@ -41,6 +42,9 @@ struct Flags {
   std::size_t dashboards = 0;  // if any: what they cost
   double soak_minutes = 0;
   double run_in_minutes = 3;  // before the soak: fills the caches
+  bool put_items = true;      // before everything
+  bool pairs = false;         // nothing but rank and reward
+  double rate = 0;            // of these, pairs a second; 0: as many as it can
   std::vector<std::string> settings;
   bool json = false;
 };
@@ -55,9 +59,9 @@ std::string_view Member(std::string_view json, std::string_view key) {
 
 class Load {
  public:
-  Load(const Flags& flags, std::uint16_t port)
+  Load(const Flags& flags, const std::vector<std::uint16_t>& ports)
       : flags_(flags),
-        client_(port, flags.connections),
+        client_(ports, flags.connections),
         sent_(flags.connections),
         user_(flags.connections) {
     for (std::size_t i = 0; i < flags.items; ++i) items_.push_back(UnitVector(i, 2, flags.dim));
@@ -242,6 +246,32 @@ void MeasureDashboards(const Flags& flags, Load& load, std::uint16_t port) {
       curves, ratio);
 }
 
+// Rank and reward alone, at a rate if one is given: so many every twentieth of a second.
+void MeasurePairs(const Flags& flags, Load& load) {
+  constexpr double kBeat = 0.05;
+  LoadResult pairs;
+  if (flags.rate == 0) {
+    pairs = load.Pairs(flags.seconds);
+  } else {
+    const double start = WallSeconds();
+    double owed = 0;
+    for (double beat = 0; beat < flags.seconds; beat += kBeat) {
+      owed += flags.rate * kBeat;
+      const auto most = static_cast<std::uint64_t>(owed);
+      owed -= static_cast<double>(most);
+      pairs.Add(load.Pairs(1e9, most));
+      const double left = start + beat + kBeat - WallSeconds();
+      if (left > 0) usleep(static_cast<useconds_t>(1e6 * left));
+    }
+    pairs.seconds = WallSeconds() - start;
+  }
+  const Row row = Summarize(pairs, 2);
+  fmt::print(
+      "{{\"pairs\": {}, \"seconds\": {:.3f}, \"per_second\": {:.1f}, \"p50_us\": {:.0f}, "
+      "\"p99_us\": {:.0f}}}\n",
+      pairs.requests / 2, pairs.seconds, row.per_second, row.p50, row.p99);
+}
+
 double RssMegabytes(int pid) { return ResidentBytes(pid) / 1e6; }
 
 // The slope of the least-squares line through the points.
@@ -307,14 +337,17 @@ void Run(const Flags& flags) {
     settings.insert(settings.end(), flags.settings.begin(), flags.settings.end());
     server.emplace(flags.serve, settings);
   }
-  const std::uint16_t port = server ? server->port() : flags.port;
-  Load load(flags, port);
-  load.PutItems();
+  const std::vector<std::uint16_t> ports =
+      server ? std::vector<std::uint16_t>{server->port()} : flags.ports;
+  Load load(flags, ports);
+  if (flags.put_items) load.PutItems();
   load.Pairs(1e9, flags.users * flags.warm);
   if (flags.soak_minutes > 0) {
     Soak(flags, load, server ? server->pid() : flags.pid);
   } else if (flags.dashboards > 0) {
-    MeasureDashboards(flags, load, port);
+    MeasureDashboards(flags, load, ports[0]);
+  } else if (flags.pairs) {
+    MeasurePairs(flags, load);
   } else {
     Measure(flags, load);
   }
@@ -332,7 +365,7 @@ int main(int argc, char** argv) {
   app.add_option("--set", flags.settings, "A setting of that server: section.key=value")
       ->expected(1)
       ->take_all();
-  app.add_option("--port", flags.port, "Port of a running server on this machine")
+  app.add_option("--port", flags.ports, "Port of a running server on this machine, or of several")
       ->capture_default_str();
   app.add_option("--pid", flags.pid, "Process id of that server, for --soak");
   app.add_option("--connections", flags.connections, "Number of connections")
@@ -352,6 +385,9 @@ int main(int argc, char** argv) {
                  "Minutes of rank and reward; prints memory over time");
   app.add_option("--run-in", flags.run_in_minutes, "Minutes before the soak, to fill the caches")
       ->capture_default_str();
+  app.add_flag("!--items-are-there", flags.put_items, "The catalogue is not put first");
+  app.add_flag("--pairs", flags.pairs, "Rank and reward alone, for --seconds");
+  app.add_option("--rate", flags.rate, "Of --pairs: so many a second (default: as many as it can)");
   app.add_flag("--json", flags.json, "One JSON object");
   CLI11_PARSE(app, argc, argv);
   try {

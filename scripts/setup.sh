@@ -2,6 +2,7 @@
 # Installs the Debian packages that codband is built with; returns at once if all are there.
 #   scripts/setup.sh          to build and run the program
 #   scripts/setup.sh --test   to build everything and test it
+#   scripts/setup.sh --slow   for the slow tests too
 #   scripts/setup.sh --clang  clang 19 as well, for the presets fuzz and tidy
 set -euo pipefail
 packages=(
@@ -14,15 +15,18 @@ packages=(
 )
 case "${1:-}" in
   "") ;;
-  --test | --clang)
+  --test | --slow | --clang)
     packages+=(
       clang-format libgtest-dev librapidcheck-dev libbenchmark-dev
       python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel
       python3-pip curl postgresql
     )
     ;;
-  *) echo "usage: scripts/setup.sh [--test | --clang]" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh [--test | --slow | --clang]" >&2; exit 2 ;;
 esac
+if [ "${1:-}" = --slow ]; then
+  packages+=(patroni etcd-server)
+fi
 # For the dashboard. Not Debian's if there are others: theirs conflict.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
   packages+=(nodejs npm)
@@ -47,7 +51,8 @@ if [ "$(id -u)" -ne 0 ]; then
   }
   as_root=(sudo)
 fi
-# The tests start a PostgreSQL of their own: installing it should not start another one.
+# The tests start a PostgreSQL and an etcd of their own: installing them should not start others
+# (without systemd RUNLEVEL keeps services from starting).
 common=/etc/postgresql-common
 if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e $common/createcluster.conf ]; then
   "${as_root[@]}" mkdir -p $common
@@ -57,6 +62,6 @@ echo "Installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
 export DEBIAN_FRONTEND=noninteractive
 {
   "${as_root[@]}" apt-get update -q
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
     apt-get install -q -y --no-install-recommends "${missing[@]}"
 } >&2

@@ -22,9 +22,10 @@ inline std::string NewLoop() {
 // A connection for what the log cannot do.
 class Psql {
  public:
-  explicit Psql(const std::string& loop, const std::string& database = "postgres") {
-    auto opened =
-        Connection::Open({.dsn = PostgresServer::Shared().Dsn(database), .schema = loop}, never_);
+  explicit Psql(const std::string& loop, const std::string& database = "postgres")
+      : Psql({.dsn = PostgresServer::Shared().Dsn(database), .schema = loop}) {}
+  explicit Psql(const Connection::Options& options) {
+    auto opened = Connection::Open(options, never_);
     EXPECT_TRUE(opened.ok()) << opened.status().ToString();
     connection_ = std::move(opened).value();
   }

@@ -2,6 +2,7 @@
 // bit, and knows everything that was acknowledged.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <optional>
 
@@ -27,11 +28,7 @@ class ReplicatedEngineTest : public store::StoreTest {
     const auto position = replica.value()->position();
     auto store = std::make_unique<cluster::ReplicatedStore>(
         replica.value()->Take(), log_, state->value().claim(), position, nullptr);
-    auto engine = Engine::Open(std::move(store), {.dim = 2,
-                                                  .seed = 5,
-                                                  .reward_wait_ms = 3'600'000,
-                                                  .users_in_memory = 4,
-                                                  .checkpoint_events = 7});
+    auto engine = Engine::Open(std::move(store), options_);
     EXPECT_TRUE(engine.ok()) << engine.status().ToString();
     return engine.ok() ? std::move(engine).value() : nullptr;
   }
@@ -63,6 +60,12 @@ class ReplicatedEngineTest : public store::StoreTest {
   }
 
   cluster::InstantLog log_{1};
+  EngineOptions options_ = {.dim = 2,
+                            .seed = 5,
+                            .reward_wait_ms = 3'600'000,
+                            .users_in_memory = 4,
+                            .checkpoint_events = 7,
+                            .moves_between_machines = true};
 };
 
 TEST_F(ReplicatedEngineTest, AnotherNodeGoesOnBitForBit) {
@@ -89,6 +92,31 @@ TEST_F(ReplicatedEngineTest, AnotherNodeGoesOnBitForBit) {
   EXPECT_EQ(Reward(*first, 55).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(Reward(*second, 55).value().outcome, RewardOutcome::kAccepted);
   EXPECT_EQ(Reward(*second, 3).value().outcome, RewardOutcome::kDuplicate);
+}
+
+// The machines that take over, one after the other, have clocks that are wrong by an hour.
+TEST_F(ReplicatedEngineTest, NoWaitIsCutShortByTheClockOfAnotherMachine) {
+  constexpr std::int64_t kMinute = 60'000;
+  std::atomic<std::int64_t> steady_ms{1000};
+  std::atomic<std::int64_t> wall_ms{1'700'000'000'000};
+  options_.steady_ms = [&] { return steady_ms.load(); };
+  options_.now_ms = [&] { return wall_ms.load(); };
+  options_.boot_id = "machine0";
+  auto engine = TakeOver("node0");
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(Rank(*engine, i).second.ok());
+  // Fifty minutes pass in all, ten on each machine; its wait is an hour.
+  for (int machine = 1; machine <= 5; ++machine) {
+    steady_ms += 10 * kMinute;
+    wall_ms += 10 * kMinute;
+    EXPECT_EQ(Reward(*engine, machine).value().outcome, RewardOutcome::kAccepted) << machine;
+    wall_ms += (machine % 2 == 0 ? -120 : 120) * kMinute;
+    steady_ms = 500 * machine;
+    options_.boot_id = "machine" + std::to_string(machine);
+    engine = TakeOver("node" + std::to_string(machine));
+  }
+  EXPECT_EQ(Reward(*engine, 6).value().outcome, RewardOutcome::kAccepted);
+  steady_ms += 11 * kMinute;
+  EXPECT_EQ(Reward(*engine, 7).value().outcome, RewardOutcome::kLate);
 }
 
 TEST_F(ReplicatedEngineTest, ALogThatIsAwayRefusesAndLosesNothing) {

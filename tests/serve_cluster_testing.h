@@ -22,19 +22,23 @@ using Json = nlohmann::json;
 class ServeClusterTest : public testing::Test {
  protected:
   void SetUp() override {
+    MakeRoot();
+    static int count = 0;
+    database_ = "serve" + std::to_string(++count);
+    cluster::Psql("public").Run("CREATE DATABASE " + database_);
+    dsn_ = PostgresServer::Shared().Dsn(database_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void MakeRoot() {
     root_ =
         std::filesystem::path("/dev/shm") / ("codband_serve_cluster_" + std::to_string(getpid()));
     std::filesystem::remove_all(root_);
     std::filesystem::create_directories(root_);
-    static int count = 0;
-    database_ = "serve" + std::to_string(++count);
-    cluster::Psql("public").Run("CREATE DATABASE " + database_);
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::unique_ptr<ServerProcess> StartNode(const std::string& name) const {
-    std::vector<std::string> flags{"--cluster", PostgresServer::Shared().Dsn(database_), "--name",
-                                   name};
+    std::vector<std::string> flags{"--cluster", dsn_, "--name", name};
     flags.insert(flags.end(), flags_.begin(), flags_.end());
     return std::make_unique<ServerProcess>(root_ / name, settings_, "true", flags);
   }
@@ -79,6 +83,7 @@ class ServeClusterTest : public testing::Test {
   std::vector<std::string> flags_ = {};
   std::filesystem::path root_;
   std::string database_;
+  std::string dsn_;
 };
 
 }  // namespace codband

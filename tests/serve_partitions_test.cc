@@ -112,6 +112,39 @@ TEST_F(ServePartitionsTest, WhicheverNodeIsAskedTheRightPartitionAnswers) {
   EXPECT_EQ(Ask({b.get()}, "GET", "/v1/users/user3", "").status, 404U);
 }
 
+// What nodes tell each other anybody can say: a user has one partition all the same.
+TEST_F(ServePartitionsTest, NobodyPutsAUserIntoAnotherPartition) {
+  auto a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  AwaitShares({a.get()});
+  const auto client = a->Connect();
+  for (int i = 0; i < 8; ++i) {
+    const std::string user = "user" + std::to_string(i);
+    const std::string rank = R"({"userId":")" + user + R"(",)" + Actions() + "}";
+    const std::string event = Json::parse(RankFor({a.get()}, user).body)["eventId"];
+    const std::string home = event.substr(event.find('.'));
+    for (const std::string forged : {"partition 0", "partition 3", "any", "event", "yes"}) {
+      const auto reply = client->Send({.method = "POST",
+                                       .target = "/v1/rank",
+                                       .headers = {{"X-Codband-Forwarded", forged}},
+                                       .body = rank},
+                                      kPatience);
+      ASSERT_TRUE(reply.ok());
+      ASSERT_EQ(reply.value().status, 200U) << reply.value().body;
+      EXPECT_TRUE(std::string(Json::parse(reply.value().body)["eventId"]).ends_with(home))
+          << forged;
+    }
+  }
+  // The id of an anonymous decision is known to be taken, as on one server.
+  for (int i = 0; i < 8; ++i) {
+    const auto first = Ask({a.get()}, "POST", "/v1/rank", "{" + Actions() + "}");
+    const std::string event = Json::parse(first.body)["eventId"];
+    const auto again =
+        Ask({a.get()}, "POST", "/v1/rank", R"({"eventId":")" + event + R"(",)" + Actions() + "}");
+    EXPECT_EQ(again.status, 409U) << again.body;
+  }
+}
+
 TEST_F(ServePartitionsTest, AllPartitionsHaveOneCatalogue) {
   auto a = StartNode("a");
   auto b = StartNode("b");

@@ -60,6 +60,9 @@ struct EngineOptions {
   // measured by it (engine/wait_clock.h). BootMillis and BootId if not given.
   std::function<std::int64_t()> steady_ms = {};
   std::string boot_id = {};
+  // Other machines go on where this one has stopped: their clocks say nothing of how long ago that
+  // was.
+  bool moves_between_machines = false;
   // Of the event ids that the engine makes up. Two engines with the same seed make the same ids at
   // the same time; drawn from the system's entropy if not given.
   std::optional<std::uint64_t> event_id_seed = {};

@@ -204,11 +204,10 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
   }
   // As who gives out columns did, whatever follows.
   if (record.kind == LogRecord::Kind::kForget) learned.columns.Forget(record.forgotten_columns);
-  if (!record.user.empty()) {
-    const Person* const person = learned.people.Find(user);
-    if (person != nullptr && person->name != record.user) return {.mistaken = true};
-  }
+  const Person* const known_person = record.user.empty() ? nullptr : learned.people.Find(user);
+  if (known_person != nullptr && known_person->name != record.user) return {.mistaken = true};
   if (record.kind == LogRecord::Kind::kForget) {
+    if (known_person != nullptr) learned.columns.TakeBack(known_person->columns);
     learned.policy->Forget(user);
     const bool known = learned.people.Erase(user);
     if (known) --learned.users;
@@ -252,7 +251,9 @@ LearnOutcome Learner::LearnFrom(Learned& learned, const LogRecord& record, Learn
   if (dim_ != 0) return learned.policy->Learn(record.decision, record.reward, key, memo);
   // A log that lost the entry of these columns has the decision all the same.
   GrowTo(*learned.policy, record.decision.features.size());
-  learned.columns.Count(record.decision.features);
+  ColumnShares* const of_user =
+      record.user.empty() ? nullptr : &learned.people.FindOrMake(record.user_id()).columns;
+  learned.columns.Count(record.decision.features, of_user);
   return learned.policy->Learn(record.decision, record.reward, key, memo);
 }
 

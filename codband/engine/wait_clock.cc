@@ -21,8 +21,8 @@ Result<WaitClock> WaitClock::Open(const store::Store& store, const EngineOptions
   const ClockRecord& last = record.value();
   const std::int64_t steady = options.steady_ms() - last.steady_ms;
   const bool same_boot = !last.boot_id.empty() && last.boot_id == options.boot_id && steady >= 0;
-  const std::int64_t wall =
-      std::clamp<std::int64_t>(options.now_ms() - last.wall_ms, 0, options.reward_wait_ms / 2);
+  const std::int64_t most = options.moves_between_machines ? 0 : options.reward_wait_ms / 2;
+  const std::int64_t wall = std::clamp<std::int64_t>(options.now_ms() - last.wall_ms, 0, most);
   return WaitClock(options, last.wait_ms + (same_boot ? steady : wall));
 }
 

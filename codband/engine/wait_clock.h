@@ -19,6 +19,9 @@ namespace codband::engine {
 //   - Across a restart of the machine, where that clock starts anew, it goes on by the difference
 //     of wall times, but not backwards, and by no more than half of the wait for a reward. A wait
 //     may thus last longer than it should; it is never cut short by more than that.
+//   - On another machine (EngineOptions::moves_between_machines), and after a restart of one that
+//     may be another, it goes on where it stood: a wait lasts longer by as long as nobody served,
+//     and is never cut short.
 //
 // The committer saves where it stands (ClockRecord). Thread-safe.
 class WaitClock {

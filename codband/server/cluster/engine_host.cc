@@ -133,6 +133,7 @@ store::RocksDbOptions EngineHost::StoreOptions() const {
 
 engine::EngineOptions EngineHost::EngineOptionsOf(store::Partition partition) const {
   engine::EngineOptions options = options_.engine;
+  options.moves_between_machines = true;
   if (options_.partitions == 1) return options;
   options.partition = partition;
   options.users_in_memory = std::max(options.users_in_memory / options_.partitions, kLeastUsers);

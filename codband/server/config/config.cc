@@ -35,12 +35,10 @@ std::string Suggestion(std::string_view name, const std::vector<std::string>& kn
   const auto longer = std::ranges::find_if(
       known, [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
   if (longer != known.end()) return fmt::format("; did you mean {}?", *longer);
-  const auto distance = [&](const std::string& other) { return EditDistance(name, other); };
-  const auto nearest = std::ranges::min_element(known, {}, distance);
-  if (nearest == known.end() || distance(*nearest) > std::max<std::size_t>(2, name.size() / 3)) {
-    return fmt::format(", expected one of {}", fmt::join(known, ", "));
+  if (const auto nearest = NearestName(name, known)) {
+    return fmt::format("; did you mean {}?", *nearest);
   }
-  return fmt::format("; did you mean {}?", *nearest);
+  return fmt::format(", expected one of {}", fmt::join(known, ", "));
 }
 
 template <typename Name>
