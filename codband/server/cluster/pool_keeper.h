@@ -42,8 +42,9 @@ class PoolKeeper {
  public:
   static constexpr std::int64_t kPeriodMs = 100;        // it looks for news so often
   static constexpr std::int64_t kAtTheLatestMs = 5000;  // what was learned is published after it
-  // Registers and pools are spread out so that none of the partitions writes more than this.
-  static constexpr std::int64_t kBytesPerSecond = 1 << 20;
+  // Registers are spread out so that all partitions of the loop together write about this much, and
+  // pools likewise; but what was learned is published at the latest as said above.
+  static constexpr std::int64_t kBytesPerSecond = 1 << 18;
 
   // The log outlives it.
   PoolKeeper(store::PartitionLog& log, store::Partition partitions, LogSink sink);
@@ -93,6 +94,8 @@ class PoolKeeper {
   Status ReadRegisters();
   Status WritePools(Member& first, const SharedPool::Merged& merged);
   Status Import(const std::shared_ptr<Member>& member);
+  // How long to wait after what took so many bytes for each partition.
+  std::int64_t SpacingMs(std::int64_t bytes_each) const;
   void Note(const Status& status);
 
   store::PartitionLog& log_;
