@@ -76,6 +76,15 @@ inside python3 /usr/share/doc/python3-codband/examples/shop_python/shop.py "$url
 known=$(ask 'client.user("visitor-0")["observations"]')
 stop
 
+step "keys, as docs/start_operation.md says"
+key=$(inside runuser -u codband -- codband keys add shop --role read --file /etc/codband/keys)
+enter+=(CODBAND_KEYS_FILE=/etc/codband/keys)
+start
+[ "$(inside python3 -c "import codband; print(codband.Client('$url', key='$key').user('visitor-0')['observations'])")" = "$known" ] || fail "the key is not known"
+! ask 'client.user("visitor-0")' 2>/dev/null || fail "it answers without a key"
+stop
+unset 'enter[-1]'
+
 step "upgrade over the data"
 for deb in "$root"/packages/*.deb; do
   rm -rf "$work/unpacked"
@@ -94,5 +103,5 @@ step "remove and purge"
 inside apt-get remove -q -y codband >"$work/log" 2>&1
 [ ! -e "$root/usr/bin/codband" ] && [ -d "$root/var/lib/codband/rocksdb" ] && [ -f "$root/etc/codband.toml" ] || fail "remove"
 inside apt-get purge -q -y codband python3-codband >"$work/log" 2>&1
-[ ! -e "$root/var/lib/codband" ] && [ ! -e "$root/etc/codband.toml" ] && [ ! -e "$root/usr/lib/python3/dist-packages/codband" ] || fail "purge"
+[ ! -e "$root/var/lib/codband" ] && [ ! -e "$root/etc/codband" ] && [ ! -e "$root/etc/codband.toml" ] && [ ! -e "$root/usr/lib/python3/dist-packages/codband" ] || fail "purge"
 echo "installed, used, upgraded, removed and purged"

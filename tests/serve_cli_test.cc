@@ -283,6 +283,7 @@ TEST_F(ServeCliTest, BackupOfAServerWithAKeyNeedsTheKey) {
   const std::string backup = "backup --data " + Path("data") + " --out " + Path("copy");
   const Outcome without = Run(backup);
   EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("X-API-Key is missing; put a key"), std::string::npos) << without.err;
   EXPECT_NE(without.err.find("CODBAND_API_KEY"), std::string::npos) << without.err;
   setenv("CODBAND_API_KEY", "sesame-sesame-sesame", 1);
   const Outcome with = Run(backup);

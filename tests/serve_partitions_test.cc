@@ -5,65 +5,11 @@
 #include <atomic>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include "tests/serve_cluster_testing.h"
+#include "tests/serve_partitions_testing.h"
 
 namespace codband {
 namespace {
-
-class ServePartitionsTest : public ServeClusterTest {
- protected:
-  static constexpr int kPartitions = 4;
-
-  ServePartitionsTest() {
-    settings_ = {"features.dimension=2", "durability.checkpoint_events=50", "log.level=warning"};
-    flags_ = {"--partitions", std::to_string(kPartitions)};
-  }
-
-  static std::string Actions() {
-    return R"("actions":[{"id":"a","features":[1,0]},{"id":"b","features":[0,1]}])";
-  }
-  static server::HttpReply RankFor(const std::vector<ServerProcess*>& nodes,
-                                   const std::string& user, const std::string& event = {}) {
-    return Ask(nodes, "POST", "/v1/rank",
-               "{" + (event.empty() ? "" : R"("eventId":")" + event + R"(",)") + R"("userId":")" +
-                   user + R"(",)" + Actions() + "}");
-  }
-  static void WaitFor(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!done() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-  // The value of a metric without labels, of one node.
-  static double Metric(const ServerProcess& node, const std::string& name) {
-    const auto client = node.Connect();
-    const auto reply = client->Send({.target = "/metrics"}, kPatience);
-    if (!reply.ok()) return -1;
-    std::istringstream text(reply.value().body);
-    for (std::string line; std::getline(text, line);) {
-      if (line.starts_with(name + " ")) return std::stod(line.substr(name.size() + 1));
-    }
-    return -1;
-  }
-  static void AwaitShares(const std::vector<ServerProcess*>& nodes) {
-    WaitFor([&] {
-      double sum = 0;
-      bool all = true;
-      for (const ServerProcess* node : nodes) {
-        const double here = Metric(*node, "codband_cluster_partitions_here");
-        sum += here;
-        all &= here >= kPartitions / static_cast<int>(nodes.size());
-      }
-      return all && sum == kPartitions;
-    });
-    for (const ServerProcess* node : nodes) {
-      EXPECT_GE(Metric(*node, "codband_cluster_partitions_here"),
-                kPartitions / static_cast<int>(nodes.size()));
-    }
-  }
-};
 
 TEST_F(ServePartitionsTest, WhicheverNodeIsAskedTheRightPartitionAnswers) {
   auto a = StartNode("a");
@@ -108,8 +54,52 @@ TEST_F(ServePartitionsTest, WhicheverNodeIsAskedTheRightPartitionAnswers) {
                 .status,
             204U);
   // A user who is forgotten by one node is unknown to all.
-  EXPECT_EQ(Ask({a.get()}, "DELETE", "/v1/users/user3", "").status, 204U);
+  EXPECT_EQ(Ask({a.get()}, "DELETE", "/v1/users/user3", "").status, 202U);
   EXPECT_EQ(Ask({b.get()}, "GET", "/v1/users/user3", "").status, 404U);
+}
+
+// What nodes tell each other anybody can say: a user has one partition all the same.
+TEST_F(ServePartitionsTest, NobodyPutsAUserIntoAnotherPartition) {
+  auto a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  AwaitShares({a.get()});
+  const auto client = a->Connect();
+  for (int i = 0; i < 8; ++i) {
+    const std::string user = "user" + std::to_string(i);
+    const std::string rank = R"({"userId":")" + user + R"(",)" + Actions() + "}";
+    const std::string event = Json::parse(RankFor({a.get()}, user).body)["eventId"];
+    const std::string home = event.substr(event.find('.'));
+    for (const std::string forged : {"partition 0", "partition 3", "any", "event", "yes"}) {
+      const auto reply = client->Send({.method = "POST",
+                                       .target = "/v1/rank",
+                                       .headers = {{"X-Codband-Forwarded", forged}},
+                                       .body = rank},
+                                      kPatience);
+      ASSERT_TRUE(reply.ok());
+      ASSERT_EQ(reply.value().status, 200U) << reply.value().body;
+      EXPECT_TRUE(std::string(Json::parse(reply.value().body)["eventId"]).ends_with(home))
+          << forged;
+    }
+  }
+  // An id that would be looked for in another partition is refused.
+  int refused = 0;
+  for (const char partition : {'0', '1', '2', '3'}) {
+    const std::string forged = std::string(32, 'f') + ".p" + partition;
+    const auto reply = RankFor({a.get()}, "user1", forged);
+    refused += reply.status == 400 ? 1 : 0;
+    if (reply.status == 200) {
+      EXPECT_EQ(Reward({a.get()}, forged), "accepted");
+    }
+  }
+  EXPECT_EQ(refused, 3);
+  // The id of an anonymous decision is known to be taken, as on one server.
+  for (int i = 0; i < 8; ++i) {
+    const auto first = Ask({a.get()}, "POST", "/v1/rank", "{" + Actions() + "}");
+    const std::string event = Json::parse(first.body)["eventId"];
+    const auto again =
+        Ask({a.get()}, "POST", "/v1/rank", R"({"eventId":")" + event + R"(",)" + Actions() + "}");
+    EXPECT_EQ(again.status, 409U) << again.body;
+  }
 }
 
 TEST_F(ServePartitionsTest, AllPartitionsHaveOneCatalogue) {
@@ -152,6 +142,45 @@ TEST_F(ServePartitionsTest, AllPartitionsHaveOneCatalogue) {
     ASSERT_EQ(ranked.status, 200U) << ranked.body;
     EXPECT_EQ(Json::parse(ranked.body)["ranking"].size(), 2U);
   }
+}
+
+TEST_F(ServePartitionsTest, HistoryGoesToTheUsersPartitions) {
+  auto a = StartNode("a");
+  auto b = StartNode("b");
+  ASSERT_TRUE(a->listens() && b->listens());
+  AwaitShares({a.get(), b.get()});
+  std::string events;
+  for (int i = 0; i < 60; ++i) {
+    // Every seventh has an item that nobody knows, and no features.
+    events += std::string(i == 0 ? "" : ",") + R"({"userId":"u)" + std::to_string(i % 20) +
+              R"(","itemId":"a","value":0.25,"eventId":"e)" + std::to_string(i) + R"(")" +
+              (i % 7 == 0 ? "}" : R"(,"features":[1,0.5]})");
+  }
+  const std::string body = R"({"events":[)" + events + "]}";
+  const auto learned = Ask({a.get()}, "POST", "/v1/history", body);
+  ASSERT_EQ(learned.status, 200U) << learned.body;
+  const Json first = Json::parse(learned.body);
+  EXPECT_EQ(first["accepted"], 51);
+  EXPECT_EQ(first["duplicates"], 0);
+  ASSERT_EQ(first["skipped"].size(), 9U) << learned.body;
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(first["skipped"][static_cast<std::size_t>(i)]["index"], 7 * i);
+  }
+  const Json again = Json::parse(Ask({b.get()}, "POST", "/v1/history", body).body);
+  EXPECT_EQ(again["accepted"], 0);
+  EXPECT_EQ(again["duplicates"], 51);
+  for (int user = 0; user < 20; ++user) {
+    int expected = 0;
+    for (int i = user; i < 60; i += 20) expected += i % 7 == 0 ? 0 : 1;
+    const auto report = Ask({b.get()}, "GET", "/v1/users/u" + std::to_string(user), "");
+    ASSERT_EQ(report.status, 200U) << report.body;
+    EXPECT_EQ(Json::parse(report.body)["observations"], expected) << user;
+  }
+  const auto wrong = Ask({a.get()}, "POST", "/v1/history",
+                         R"({"events":[{"userId":"u1","itemId":"a","value":1,"features":[1,0]},)"
+                         R"({"userId":"u2","itemId":"a","value":"much"}]})");
+  EXPECT_EQ(wrong.status, 400U);
+  EXPECT_NE(wrong.body.find("events[1].value"), std::string::npos) << wrong.body;
 }
 
 // What the users of one partition teach is known in the others.
@@ -307,16 +336,10 @@ TEST_F(ServePartitionsTest, WrongNumbersAreRefusedWithAReason) {
   auto a = StartNode("a");
   ASSERT_TRUE(a->listens());
   const auto output_of = [&](const std::string& flags) {
-    const std::string command = std::string(CODBAND_PROGRAM) + " serve --data " +
-                                (root_ / "x").string() + " --listen 127.0.0.1:0 --cluster '" +
-                                PostgresServer::Shared().Dsn(database_) + "' --name x " + flags +
-                                " 2>&1";
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    std::string text;
-    char buffer[512];
-    while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) text += buffer;
-    ::pclose(pipe);
-    return text;
+    return RunProgram("serve --data " + (root_ / "x").string() +
+                      " --listen 127.0.0.1:0 --cluster '" +
+                      PostgresServer::Shared().Dsn(database_) + "' --name x " + flags)
+        .text;
   };
   EXPECT_NE(output_of("--partitions 3").find("was made with 4, for good"), std::string::npos);
   EXPECT_NE(output_of("--set features.dimension=5").find("was made for 2 features"),

@@ -1,5 +1,19 @@
 // Made from the server's openapi.json by generate_types.mjs; do not edit.
 
+export type Erasing = {
+  /** Its id. */
+  erasure: string;
+  /** The path that tells how far it is. */
+  status: string;
+};
+
+export type Erasure = {
+  erasure: string;
+  state: "erasing" | "erased";
+  /** What something of them is still in; empty once they are erased. */
+  waitsFor: string[];
+};
+
 /** Numbers, their mean and its 95% interval, from two on. */
 export type Moments = {
   count: number;

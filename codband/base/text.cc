@@ -138,6 +138,18 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::optional<std::string> NearestName(std::string_view name, std::span<const std::string> known) {
+  const auto longer = std::ranges::find_if(
+      known, [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
+  if (longer != known.end()) return *longer;
+  const auto distance = [&](const std::string& other) { return EditDistance(name, other); };
+  const auto nearest = std::ranges::min_element(known, {}, distance);
+  if (nearest == known.end() || distance(*nearest) > std::max<std::size_t>(2, name.size() / 3)) {
+    return std::nullopt;
+  }
+  return *nearest;
+}
+
 std::string GroupThousands(std::string_view number) {
   const std::size_t first = number.find_first_of("0123456789");
   if (first == std::string_view::npos) return std::string(number);

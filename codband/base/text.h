@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +49,10 @@ std::vector<std::string_view> SplitList(std::string_view list);
 // The number of letters (bytes) to insert, delete, replace or swap with their neighbour to turn one
 // text into the other (optimal string alignment). O(|a|·|b|).
 std::size_t EditDistance(std::string_view a, std::string_view b);
+
+// The name that somebody who wrote `name` may have meant: the nearest of `known`, if at most a
+// third of the letters (or two) are other ones.
+std::optional<std::string> NearestName(std::string_view name, std::span<const std::string> known);
 
 // "1234567.5" → "1,234,567.5". Precondition: plain decimal notation.
 std::string GroupThousands(std::string_view number);

@@ -85,6 +85,15 @@ TEST(TextTest, EditDistanceCountsInsertionsDeletionsReplacementsAndSwaps) {
   EXPECT_EQ(EditDistance("sitting", "kitten"), 3U);
 }
 
+TEST(TextTest, NearestNameIsWhatAMistypedOneMayMean) {
+  const std::vector<std::string> known = {"--users", "--rounds", "--seed", "--seeds"};
+  EXPECT_EQ(NearestName("--userz", known), "--users");
+  EXPECT_EQ(NearestName("--sed", known), "--seed");
+  EXPECT_EQ(NearestName("--ro", known), "--rounds");
+  EXPECT_EQ(NearestName("--population", known), std::nullopt);
+  EXPECT_EQ(NearestName("--users", {}), std::nullopt);
+}
+
 TEST(TextTest, NumbersAreGroupedOrShort) {
   EXPECT_EQ(GroupThousands("1234567.25"), "1,234,567.25");
   EXPECT_EQ(GroupThousands("-100"), "-100");

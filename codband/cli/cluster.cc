@@ -1,15 +1,20 @@
-// codband cluster: who serves what in a cluster.
+// codband cluster: who serves what in a cluster, and what an operator does with it.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "codband/base/parse.h"
 #include "codband/cli/command.h"
+#include "codband/cli/findings_text.h"
 #include "codband/cluster/partition_map.h"
 #include "codband/cluster/postgres/postgres_log.h"
+#include "codband/server/cluster/cluster_admin.h"
+#include "codband/server/cluster/cluster_copy.h"
+#include "codband/server/cluster/cluster_findings.h"
 
 namespace codband::cli {
 namespace {
@@ -17,23 +22,67 @@ namespace {
 struct ClusterFlags {
   std::string action;
   std::vector<std::string> dsns;
+  std::string partition;
+  std::string to;
+  std::string node;
+  bool undo = false;
+  std::string scratch;
+  std::string out;
+  std::string from;
+  std::string data;
+  std::string wait = "60";
 };
 
 constexpr std::string_view kClusterFooter = R"(
 status lists the nodes and who owns which partition, as the database has it now. It changes nothing.
 
-Example:
+move wants a partition on a node, where it then stays while that lives, and waits until the node has
+it; '--to any' lets it go where it comes. Requests wait for a moment meanwhile, none is refused.
+
+drain takes all partitions from a node and waits until others have them; the node goes on passing
+requests on. It stays without partitions until it is started again, or 'drain --undo'.
+
+doctor checks the database, the nodes, and of every partition the owner, the checkpoint, and every
+frame of the log since; with --scratch it makes every partition anew in a folder there and examines it
+as 'codband doctor' does. It changes nothing in the cluster.
+
+backup copies a loop into a new directory while nodes serve it: a data directory for each partition,
+and what they share. restore puts such a copy into a database without a loop; nodes that start then
+go on from there.
+
+import makes a loop of one partition from a data directory that no server runs on; the node that
+starts then goes on bit for bit. export makes a data directory of a loop of one partition, as of now.
+
+Examples:
   codband cluster status --cluster 'host=db1,db2 dbname=codband'
+  codband cluster move --cluster 'host=db1,db2 dbname=codband' --partition 3 --to b
+  codband cluster drain --cluster 'host=db1,db2 dbname=codband' --node a
+  codband cluster doctor --cluster 'host=db1,db2 dbname=codband' --scratch /tmp/examined
+  codband cluster backup --cluster 'host=db1,db2 dbname=codband' --out /backups/loop-2026-11-18
+  codband cluster restore --cluster 'host=db3 dbname=codband' --from /backups/loop-2026-11-18
+  codband cluster import --cluster 'host=db1,db2 dbname=codband' --data /var/lib/codband
 
-Exit code: 0 every partition is served, 1 one is not, or the database does not answer, 2 wrong flags,
-or there is no such loop.)";
+Exit code: 0 done, every partition is served, or all is sound; 1 it is not, or the database does not
+answer; 2 wrong flags, or there is no such loop, node or partition.)";
 
-template <typename T>
-Result<T> Await(const std::function<void(store::PartitionLog::Done<Result<T>>)>& call) {
-  const auto answer = std::make_shared<std::promise<Result<T>>>();
-  auto future = answer->get_future();
-  call([answer](Result<T> value) { answer->set_value(std::move(value)); });
-  return future.get();
+// The flags that belong to an action beside --cluster.
+struct Action {
+  std::string_view name;
+  std::vector<const char*> required;
+  std::vector<const char*> optional;
+};
+const std::vector<Action>& Actions() {
+  static const std::vector<Action> actions{
+      {"status", {}, {}},
+      {"move", {"--partition", "--to"}, {"--wait"}},
+      {"drain", {"--node"}, {"--undo", "--wait"}},
+      {"doctor", {}, {"--scratch"}},
+      {"backup", {"--out"}, {}},
+      {"restore", {"--from"}, {}},
+      {"import", {"--data"}, {}},
+      {"export", {"--out"}, {}},
+  };
+  return actions;
 }
 
 std::string LeaseText(std::int64_t left_ms) {
@@ -43,51 +92,166 @@ std::string LeaseText(std::int64_t left_ms) {
 Status PrintStatus(const cluster::PartitionMap& map) {
   std::size_t width = 4;
   for (const auto& node : map.nodes) width = std::max(width, node.name.size());
-  fmt::print("{:{}}  {:>6}  address\n", "node", width, "lease");
+  fmt::print("{:{}}  {:>6}  {:>10}  {:<8}  address\n", "node", width, "lease", "partitions",
+             "version");
   for (const auto& node : map.nodes) {
-    fmt::print("{:{}}  {:>6}  {}\n", node.name, width, LeaseText(node.lease_left_ms), node.url);
+    const auto has = std::ranges::count_if(map.partitions, [&](const auto& state) {
+      return state.owner == node.name && state.lease_left_ms > 0;
+    });
+    fmt::print("{:{}}  {:>6}  {:>10}  {:<8}  {}{}\n", node.name, width,
+               LeaseText(node.lease_left_ms), has, node.version.empty() ? "-" : node.version,
+               node.url, node.draining ? "  draining" : "");
   }
-  fmt::print("\npartition  {:{}}  {:>6}  {:>6}  {:>10}  {:>10}\n", "owner", width, "lease", "epoch",
-             "frames", "in the log");
+  fmt::print("\npartition  {:{}}  {:>6}  {:>6}  {:>10}  {:>10}  wanted on\n", "owner", width,
+             "lease", "epoch", "frames", "in the log");
   std::size_t unserved = 0;
   for (const auto& state : map.partitions) {
     const bool served = map.IsOwned(state.partition);
     if (!served) ++unserved;
-    fmt::print("{:9}  {:{}}  {:>6}  {:6}  {:10}  {:10}\n", state.partition,
+    fmt::print("{:9}  {:{}}  {:>6}  {:6}  {:10}  {:10}  {}\n", state.partition,
                state.owner.empty() ? "-" : state.owner, width,
                state.owner.empty() ? "-" : LeaseText(state.lease_left_ms), state.epoch,
-               state.last_sequence, state.last_sequence + 1 - state.first_sequence);
+               state.last_sequence, state.last_sequence + 1 - state.first_sequence,
+               state.wanted.empty() ? "any" : state.wanted);
   }
   if (unserved == 0) return {};
   return {StatusCode::kUnavailable, fmt::format("{} of {} partitions are served by nobody now",
                                                 unserved, map.partitions.size())};
 }
 
-Status RunCluster(const ClusterFlags& flags) {
-  if (flags.action != "status") {
-    return Status::InvalidArgument(fmt::format("ACTION is '{}', expected status", flags.action));
+Status RunStatus(store::PartitionLog& log) {
+  const auto map = server::ReadMap(log);
+  return map.ok() ? PrintStatus(map.value()) : map.status();
+}
+
+Status RunMove(store::PartitionLog& log, const ClusterFlags& flags,
+               std::chrono::milliseconds patience) {
+  const auto partition = ParseNumber<store::Partition>(flags.partition);
+  if (!partition) {
+    return Status::InvalidArgument(
+        fmt::format("--partition is '{}', expected a number from 0 on", flags.partition));
   }
+  const bool any = flags.to == "any";
+  CODBAND_RETURN_IF_ERROR(server::MovePartition(log, *partition, any ? "" : flags.to, patience));
+  fmt::print("Partition {} {}\n", *partition,
+             any ? "goes where it comes" : fmt::format("is on '{}'", flags.to));
+  return {};
+}
+
+Status RunDrain(store::PartitionLog& log, const ClusterFlags& flags,
+                std::chrono::milliseconds patience) {
+  CODBAND_RETURN_IF_ERROR(flags.undo ? server::EndDrain(log, flags.node)
+                                     : server::DrainNode(log, flags.node, patience));
+  fmt::print("Node '{}' {}\n", flags.node,
+             flags.undo ? "takes partitions again" : "has no partitions");
+  return {};
+}
+
+Status RunDoctor(store::PartitionLog& log, const ClusterFlags& flags) {
+  std::vector<server::Finding> findings;
+  for (std::size_t i = 0; i < flags.dsns.size(); ++i) {
+    findings.push_back(server::ExamineDatabaseOf(
+        flags.dsns[i], flags.dsns.size() == 1 ? "database" : fmt::format("database {}", i + 1)));
+  }
+  const auto examined = server::ExamineCluster(log, {.scratch = flags.scratch});
+  findings.insert(findings.end(), examined.begin(), examined.end());
+  fmt::print("{}", FindingsText(findings));
+  const auto unsound = std::ranges::find(findings, false, &server::Finding::sound);
+  if (unsound == findings.end()) return {};
+  return {StatusCode::kCheckFailed, fmt::format("{}: {}", unsound->part, unsound->text)};
+}
+
+// These make the loop that they fill, once it is clear with what.
+Result<std::string> RunFill(const ClusterFlags& flags) {
+  const auto open = [&](store::Partition partitions) {
+    return cluster::OpenPostgresLog({.dsns = flags.dsns, .partitions = partitions});
+  };
+  return flags.action == "restore" ? server::RestoreCluster(open, flags.from)
+                                   : server::ImportData(open, flags.data);
+}
+
+Status TellCopied(const char* done, const Result<std::string>& what) {
+  if (!what.ok()) return what.status();
+  fmt::print("{}: {}\n", done, what.value());
+  return {};
+}
+
+// Of all flags those that the action does not know are refused, and those that it needs are there.
+Status CheckFlags(const Command& command, const std::string& name) {
+  const auto action = std::ranges::find(Actions(), name, &Action::name);
+  if (action == Actions().end()) {
+    std::vector<std::string_view> names;
+    for (const Action& each : Actions()) names.push_back(each.name);
+    return Status::InvalidArgument(
+        fmt::format("ACTION is '{}', expected one of {}", name, fmt::join(names, ", ")));
+  }
+  for (const char* flag : action->required) {
+    if (!command.Given(flag)) {
+      return Status::InvalidArgument(fmt::format("{} is missing: '{}' needs it", flag, name));
+    }
+  }
+  const auto knows = [&](std::string_view flag) {
+    return std::ranges::count(action->required, flag) + std::ranges::count(action->optional, flag) >
+           0;
+  };
+  for (const Action& each : Actions()) {
+    for (const auto* list : {&each.required, &each.optional}) {
+      for (const char* flag : *list) {
+        if (!command.Given(flag) || knows(flag)) continue;
+        return Status::InvalidArgument(
+            fmt::format("{} is for '{}', not for '{}'", flag, each.name, name));
+      }
+    }
+  }
+  return {};
+}
+
+Status RunCluster(const Command& command, const ClusterFlags& flags) {
+  CODBAND_RETURN_IF_ERROR(CheckFlags(command, flags.action));
+  const auto seconds = ParseNumber<std::uint32_t>(flags.wait);
+  if (!seconds) {
+    return Status::InvalidArgument(
+        fmt::format("--wait is '{}', expected a number of seconds", flags.wait));
+  }
+  if (flags.dsns.empty()) return Status::InvalidArgument("--cluster is missing");
+  if (flags.action == "restore") return TellCopied("Restored", RunFill(flags));
+  if (flags.action == "import") return TellCopied("Imported", RunFill(flags));
   const auto log = cluster::OpenPostgresLog({.dsns = flags.dsns, .create = false});
   if (!log.ok()) return log.status();
-  auto nodes = Await<std::vector<store::NodeState>>(
-      [&](auto done) { log.value()->ListNodes(std::move(done)); });
-  if (!nodes.ok()) return nodes.status();
-  auto partitions = Await<std::vector<store::PartitionState>>(
-      [&](auto done) { log.value()->ListPartitions(std::move(done)); });
-  if (!partitions.ok()) return partitions.status();
-  return PrintStatus(
-      {.partitions = std::move(partitions).value(), .nodes = std::move(nodes).value()});
+  if (flags.action == "backup") {
+    return TellCopied("Backed up", server::BackUpCluster(*log.value(), flags.out));
+  }
+  if (flags.action == "export") {
+    return TellCopied("Exported", server::ExportData(*log.value(), flags.out));
+  }
+  const std::chrono::seconds patience(*seconds);
+  if (flags.action == "status") return RunStatus(*log.value());
+  if (flags.action == "move") return RunMove(*log.value(), flags, patience);
+  if (flags.action == "drain") return RunDrain(*log.value(), flags, patience);
+  return RunDoctor(*log.value(), flags);
 }
 
 }  // namespace
 
 void AddClusterCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ClusterFlags>();
-  const Command command(app, "cluster", "Who serves what in a cluster", kClusterFooter);
-  command.Option("ACTION", flags->action, "ACTION", "status", Command::kRequired);
+  const Command command(app, "cluster", "Look at a cluster, move its partitions, copy it",
+                        kClusterFooter);
+  command.Option("ACTION", flags->action, "ACTION",
+                 "status, move, drain, doctor, backup, restore, import or export",
+                 Command::kRequired);
   command.Repeated("--cluster", flags->dsns, "DSN",
                    "The PostgreSQL of the cluster; several in the order in which nodes get them");
-  command.Run(status, [flags] { return RunCluster(*flags); });
+  command.Option("--partition", flags->partition, "P", "move: which");
+  command.Option("--to", flags->to, "NODE", "move: the node, or 'any'");
+  command.Option("--node", flags->node, "NODE", "drain: which");
+  command.Switch("--undo", flags->undo, "drain: it takes partitions again");
+  command.Option("--wait", flags->wait, "SECONDS", "move, drain: wait so long, 60 unless given");
+  command.Option("--scratch", flags->scratch, "DIR", "doctor: make every partition anew there");
+  command.Option("--out", flags->out, "DIR", "backup, export: the new directory");
+  command.Option("--from", flags->from, "DIR", "restore: what 'cluster backup' made");
+  command.Option("--data", flags->data, "DIR", "import: the data directory");
+  command.Run(status, [flags, command] { return RunCluster(command, *flags); });
 }
 
 }  // namespace codband::cli

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "codband/base/text.h"
 #include "codband/base/version.h"
 #include "codband/cli/command.h"
 
@@ -66,11 +67,33 @@ void AddCommands(CLI::App& app, Status& status, int& exit_code) {
   AddClusterCommand(app, status);
 }
 
+// The first argument that no command has a use for.
+std::string UnknownArgument(const CLI::App& command, const std::vector<std::string>& unknown) {
+  const auto flag = std::ranges::find_if(
+      unknown, [](const std::string& argument) { return argument.starts_with("-"); });
+  if (flag == unknown.end()) return fmt::format("'{}' is not expected here", unknown.front());
+  const std::string name = flag->substr(0, flag->find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+  }
+  const auto nearest = NearestName(name, known);
+  return fmt::format("{} is unknown{}", name,
+                     nearest ? fmt::format("; did you mean {}?", *nearest) : "");
+}
+
 // What the parser itself found wrong.
 std::string FailureMessage(const CLI::App* failed, const CLI::Error& error) {
-  std::string command = "codband";
-  for (const CLI::App* sub : failed->get_subcommands()) command += " " + sub->get_name();
-  return fmt::format("{}: {}\nTry '{} --help'.\n", command, error.what(), command);
+  std::string name = "codband";
+  const CLI::App* command = failed;
+  for (const CLI::App* sub : failed->get_subcommands()) {
+    name += " " + sub->get_name();
+    command = sub;
+  }
+  const std::vector<std::string> unknown = failed->remaining(/*recurse=*/true);
+  const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) && !unknown.empty();
+  return fmt::format("{}: {}\nTry '{} --help'.\n", name,
+                     is_unknown ? UnknownArgument(*command, unknown) : error.what(), name);
 }
 
 void TellFailure(const Status& status, const std::string& command) {
@@ -89,8 +112,10 @@ int Main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
   if (argc > 1 && argv[1][0] != '-' && std::ranges::count(names, argv[1]) == 0) {
-    fmt::print(stderr, "codband: command '{}' is unknown; there are {}\nTry 'codband --help'.\n",
-               argv[1], fmt::join(names, ", "));
+    const auto nearest = NearestName(argv[1], names);
+    fmt::print(stderr, "codband: command '{}' is unknown; {}\nTry 'codband --help'.\n", argv[1],
+               nearest ? fmt::format("did you mean {}?", *nearest)
+                       : fmt::format("there are {}", fmt::join(names, ", ")));
     return kExitBadInput;
   }
   try {

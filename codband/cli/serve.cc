@@ -116,8 +116,8 @@ Status Serve(const server::ServeConfig& config, const ServeFlags& flags, int& ex
   std::optional<Signals> signals(std::in_place);
   server::Logger log(config.log);
   log.Write(LogLevel::kInfo, "config",
-            fmt::format("settings of {}, {} flags and the environment",
-                        flags.config.empty() ? "no file" : flags.config, flags.settings.size()));
+            fmt::format("settings of {}the environment and the command line",
+                        flags.config.empty() ? "" : flags.config + ", "));
   server::ServeExit exit = server::ServeExit::kFailed;
   const auto started = server::Serving::Start(config,
                                               {.demo = flags.demo,

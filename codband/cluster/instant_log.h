@@ -98,6 +98,9 @@ class InstantLog final : public store::PartitionLog {
   void FindBlob(Partition partition, std::string name, Done<Result<std::uint64_t>> done) override {
     done(Do([&] { return record_.FindBlob(partition, name); }));
   }
+  void ListBlobs(Partition partition, Done<Result<std::vector<store::BlobPart>>> done) override {
+    done(Do([&] { return record_.ListBlobs(partition); }));
+  }
   void DeleteBlobs(Claim claim, std::string name, std::uint64_t below, Done<Status> done) override {
     done(Do([&] { return record_.DeleteBlobs(claim, name, below); }));
   }

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "codband/base/bytes.h"
@@ -171,6 +175,31 @@ class CatchingUp : public std::enable_shared_from_this<CatchingUp> {
   int tries_ = 0;
 };
 
+// What callbacks have for the thread that waits.
+class Mailbox {
+ public:
+  void Put(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+  }
+  void RunNext() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !tasks_.empty(); });
+    const auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+};
+
 // One run of StoreCheckpoint.
 class Storing : public std::enable_shared_from_this<Storing> {
  public:
@@ -220,6 +249,19 @@ void CatchUp(store::PartitionLog& log, store::Partition partition, Replica& repl
              std::uint64_t last, Post post, std::function<void(Status)> done) {
   std::make_shared<CatchingUp>(log, partition, replica, last, std::move(post), std::move(done))
       ->FindCheckpoint();
+}
+
+Status CatchUpAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
+                      std::uint64_t last) {
+  // Shared with the last callback, which is still in Put when this thread goes on.
+  const auto mailbox = std::make_shared<Mailbox>();
+  std::optional<Status> caught_up;
+  CatchUp(
+      log, partition, replica, last,
+      [mailbox](std::function<void()> task) { mailbox->Put(std::move(task)); },
+      [&](Status status) { caught_up = std::move(status); });
+  while (!caught_up) mailbox->RunNext();
+  return *caught_up;
 }
 
 void StoreCheckpoint(store::PartitionLog& log, const store::Claim& claim, Checkpoint checkpoint,

@@ -45,6 +45,10 @@ using Post = std::function<void(std::function<void()>)>;
 void CatchUp(store::PartitionLog& log, store::Partition partition, Replica& replica,
              std::uint64_t last, Post post, std::function<void(Status)> done);
 
+// The same, and returns when it is done. Not on a thread of the log.
+Status CatchUpAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
+                      std::uint64_t last);
+
 // A checkpoint of a partition: what makes a replica of this position.
 struct Checkpoint {
   Position position = {};

@@ -98,6 +98,11 @@ void ShardedLog::FindBlob(store::Partition partition, std::string name,
   Home(partition).FindBlob(partition, std::move(name), std::move(done));
 }
 
+void ShardedLog::ListBlobs(store::Partition partition,
+                           Done<Result<std::vector<store::BlobPart>>> done) {
+  Home(partition).ListBlobs(partition, std::move(done));
+}
+
 void ShardedLog::DeleteBlobs(store::Claim claim, std::string name, std::uint64_t below,
                              Done<Status> done) {
   Home(claim.partition).DeleteBlobs(claim, std::move(name), below, std::move(done));

@@ -48,9 +48,10 @@ void ColumnBook::Forget(std::span<const std::uint32_t> columns) {
   }
 }
 
-void ColumnBook::Count(std::span<const double> features) {
+void ColumnBook::Count(std::span<const double> features, ColumnShares* of_user) {
   ++decisions_;
   const std::size_t size = std::min(features.size(), uses_.size());
+  std::size_t place = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const double value = features[i];
     if (value == 0) continue;
@@ -61,6 +62,30 @@ void ColumnBook::Count(std::span<const double> features) {
     use.sum += value;
     use.squares += value * value;
     ++use.count;
+    if (of_user == nullptr) continue;
+    while (place < of_user->size() && (*of_user)[place].column < i) ++place;
+    if (place == of_user->size() || (*of_user)[place].column != i) {
+      of_user->insert(of_user->begin() + static_cast<std::ptrdiff_t>(place),
+                      {.column = static_cast<std::uint32_t>(i)});
+    }
+    ColumnShare& share = (*of_user)[place];
+    ++share.count;
+    share.sum += value;
+    share.squares += value * value;
+  }
+}
+
+void ColumnBook::TakeBack(std::span<const ColumnShare> shares) {
+  for (const ColumnShare& share : shares) {
+    if (share.column >= uses_.size()) continue;
+    ColumnUse& use = uses_[share.column];
+    if (use.count <= share.count) {
+      use = {};
+      continue;
+    }
+    use.count -= share.count;
+    use.sum -= share.sum;
+    use.squares = std::max(0.0, use.squares - share.squares);
   }
 }
 

@@ -21,6 +21,17 @@ struct ColumnUse {
   bool has_range() const { return count > 0 && min <= max; }
 };
 
+// What one user has added to a column, so that it can be taken back.
+struct ColumnShare {
+  std::uint32_t column = 0;
+  std::uint32_t count = 0;
+  double sum = 0;
+  double squares = 0;
+
+  friend bool operator==(const ColumnShare&, const ColumnShare&) = default;
+};
+using ColumnShares = std::vector<ColumnShare>;  // by ascending column
+
 // The columns of a directory that has one for every name, and what was seen in each. Part of what
 // is learned: a function of the log. Const functions may run concurrently.
 class ColumnBook {
@@ -37,8 +48,11 @@ class ColumnBook {
   // column that does not exist, as its log entry was lost, is left out. What was seen in those is
   // dropped, and in all columns of contexts and users and their crossings the range.
   void Forget(std::span<const std::uint32_t> columns);
-  // Counts the features of a decision whose reward is learned.
-  void Count(std::span<const double> features);
+  // Counts the features of a decision whose reward is learned, also in what its user has added;
+  // nullptr: nobody's.
+  void Count(std::span<const double> features, ColumnShares* of_user);
+  // Takes back what a user has added: numbers exactly, sums to rounding.
+  void TakeBack(std::span<const ColumnShare> shares);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

@@ -120,7 +120,9 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
         Committer::EraseCommand{.event_ids = std::move(ids), .done = std::move(done)});
   });
   CODBAND_RETURN_IF_ERROR(eraser_->Load());
-  learner_->set_on_erased([this](const std::vector<UserId>& users) { eraser_->Add(users); });
+  learner_->set_on_erased([this](const std::vector<UserId>& users, std::uint64_t sequence) {
+    eraser_->Add(users, sequence);
+  });
   learner_->Start();
   committer_->Start();
   eraser_->Start();

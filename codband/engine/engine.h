@@ -242,6 +242,11 @@ struct EngineStats {
   std::uint64_t quarantined = 0;  // log entries left out, as far back as they are remembered
   std::uint64_t checkpoints = 0;
   std::uint64_t committed_sequence = 0, applied_sequence = 0, checkpoint_sequence = 0;
+  // Everything up to this log entry is in the checkpoint, and gone from the log.
+  std::uint64_t cleared_sequence = 0;
+  // Users who were forgotten up to this log entry are in no file any more.
+  std::uint64_t erased_sequence = 0;
+  std::uint64_t last_erased_sequence = 0;  // of the last of them, since the start; 0: nobody
   std::uint64_t models = 0;
   std::uint64_t users_in_memory = 0;
   std::uint64_t user_bytes = 0;  // that they take

@@ -344,6 +344,11 @@ EngineStats LocalEngine::Stats() {
   stats.store = store_->Stats();
   stats.damage = store_->Damage();
   stats.erasing = eraser_ == nullptr ? 0 : eraser_->waiting();
+  stats.cleared_sequence = learner_->cleared_sequence();
+  if (eraser_ != nullptr) {
+    stats.erased_sequence = eraser_->ErasedUpTo(stats.cleared_sequence);
+    stats.last_erased_sequence = eraser_->last_erased();
+  }
   stats.last_error = committer_->last_error();
   if (stats.last_error.empty()) stats.last_error = learner_->last_error();
   if (stats.last_error.empty() && eraser_ != nullptr) stats.last_error = eraser_->last_error();

@@ -1,5 +1,6 @@
 #include "codband/engine/eraser.h"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <string_view>
@@ -45,12 +46,24 @@ void Eraser::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Eraser::Add(const std::vector<UserId>& users) {
+void Eraser::Add(const std::vector<UserId>& users, std::uint64_t sequence) {
   {
     const std::lock_guard lock(mutex_);
     users_.insert(users.begin(), users.end());
+    users_sequence_ = std::max(users_sequence_, sequence);
   }
   wake_.notify_one();
+}
+
+std::uint64_t Eraser::ErasedUpTo(std::uint64_t cleared) const {
+  const std::lock_guard lock(mutex_);
+  return users_.empty() && erasing_.empty() ? std::max(cleared, erased_sequence_)
+                                            : erased_sequence_;
+}
+
+std::uint64_t Eraser::last_erased() const {
+  const std::lock_guard lock(mutex_);
+  return erased_sequence_;
 }
 
 std::size_t Eraser::waiting() const {
@@ -70,6 +83,7 @@ void Eraser::Run() {
     wake_.wait_for(lock, std::chrono::milliseconds(delay_ms_), [&] { return stopping_; });
     if (stopping_) return;
     erasing_ = std::exchange(users_, {});
+    const std::uint64_t sequence = users_sequence_;
     lock.unlock();
     const Status status = Erase(erasing_);
     lock.lock();
@@ -84,6 +98,7 @@ void Eraser::Run() {
       // A mark that stays has the next process do it once more.
       static_cast<void>(store_.Tidy(marks, false));
       lock.lock();
+      erased_sequence_ = sequence;
     } else {
       users_.merge(erasing_);
     }

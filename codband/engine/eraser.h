@@ -45,8 +45,14 @@ class Eraser {
   // Ends the thread; those who wait are left to the next process.
   void Stop();
 
-  // The records of these users have been deleted.
-  void Add(const std::vector<UserId>& users);
+  // The records of these users, who were forgotten up to this log entry, have been deleted.
+  void Add(const std::vector<UserId>& users, std::uint64_t sequence);
+
+  // Nothing is left of users who were forgotten up to this log entry, given that the records of
+  // those up to `cleared` have been deleted, and Add was told so. 0: not known.
+  std::uint64_t ErasedUpTo(std::uint64_t cleared) const;
+  // What Add was told of the last users of whom nothing is left; 0: there were none.
+  std::uint64_t last_erased() const;
 
   std::size_t waiting() const;
   // Why the last attempt failed; empty if it did not.
@@ -64,7 +70,9 @@ class Eraser {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   std::set<UserId> users_;
+  std::uint64_t users_sequence_ = 0;  // up to which they were forgotten
   std::set<UserId> erasing_;
+  std::uint64_t erased_sequence_ = 0;
   bool stopping_ = false;
   std::string last_error_;
 

@@ -107,6 +107,30 @@ TEST_P(ForgottenColumnsTest, WhatAnotherUserSentTooStays) {
 }
 
 // The value comes again: it is a new column, after a restart too.
+// What is counted is what it would be if they had never come.
+TEST_P(ForgottenColumnsTest, CountsAndSumsOfTheUserAreTakenBack) {
+  ASSERT_TRUE(box_.Forget("ann").ok());
+  EngineBox never({}, 0);
+  Item item{.id = "a", .features = {}, .named = {{"genre=jazz", 1}}, .tags = {}};
+  ASSERT_TRUE(never.Put({item}).ok());
+  Learn(never, VisitOf("bob", 0, "Bath", 30));
+  const auto columns = ColumnsOf(box_);
+  for (const auto& [name, expected] : ColumnsOf(never)) {
+    ASSERT_TRUE(columns.contains(name)) << name;
+    EXPECT_EQ(columns.at(name).count, expected.count) << name;
+  }
+  EXPECT_EQ(columns.at("device=phone").count, 1U);
+  EXPECT_EQ(columns.at("age").count, 1U);
+  // As often as one likes, and after a restart.
+  Learn(box_, VisitOf("cleo", 0, "Bath", 40));
+  ASSERT_TRUE(box_->Checkpoint().ok());
+  box_.Open();
+  ASSERT_TRUE(box_.Forget("cleo").ok());
+  EXPECT_EQ(ColumnsOf(box_).at("age").count, 1U);
+  ASSERT_TRUE(box_.Forget("bob").ok());
+  for (const auto& [name, column] : ColumnsOf(box_)) EXPECT_EQ(column.count, 0U) << name;
+}
+
 TEST_P(ForgottenColumnsTest, AForgottenValueMayComeAgain) {
   ASSERT_TRUE(box_.Forget("ann").ok());
   const std::size_t before = ColumnsOf(box_).size();

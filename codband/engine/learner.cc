@@ -204,11 +204,10 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
   }
   // As who gives out columns did, whatever follows.
   if (record.kind == LogRecord::Kind::kForget) learned.columns.Forget(record.forgotten_columns);
-  if (!record.user.empty()) {
-    const Person* const person = learned.people.Find(user);
-    if (person != nullptr && person->name != record.user) return {.mistaken = true};
-  }
+  const Person* const known_person = record.user.empty() ? nullptr : learned.people.Find(user);
+  if (known_person != nullptr && known_person->name != record.user) return {.mistaken = true};
   if (record.kind == LogRecord::Kind::kForget) {
+    if (known_person != nullptr) learned.columns.TakeBack(known_person->columns);
     learned.policy->Forget(user);
     const bool known = learned.people.Erase(user);
     if (known) --learned.users;
@@ -252,7 +251,9 @@ LearnOutcome Learner::LearnFrom(Learned& learned, const LogRecord& record, Learn
   if (dim_ != 0) return learned.policy->Learn(record.decision, record.reward, key, memo);
   // A log that lost the entry of these columns has the decision all the same.
   GrowTo(*learned.policy, record.decision.features.size());
-  learned.columns.Count(record.decision.features);
+  ColumnShares* const of_user =
+      record.user.empty() ? nullptr : &learned.people.FindOrMake(record.user_id()).columns;
+  learned.columns.Count(record.decision.features, of_user);
   return learned.policy->Learn(record.decision, record.reward, key, memo);
 }
 
@@ -365,9 +366,12 @@ Status Learner::WriteCheckpoint() {
   const Status deleted = store_.Tidy(applied, options_.sync);
   log_left_ = !deleted.ok();
   if (deleted.ok() && on_erased_ && !left_in_log_.empty()) {
-    on_erased_(std::exchange(left_in_log_, {}));
+    on_erased_(std::exchange(left_in_log_, {}), sequence);
   }
-  if (deleted.ok()) return {};
+  if (deleted.ok()) {
+    cleared_sequence_ = sequence;
+    return {};
+  }
   // The checkpoint counts all the same, and the next one deletes the rest of the log.
   return {deleted.code(), "cannot shorten the log: " + deleted.message()};
 }
@@ -392,17 +396,19 @@ Learner::Unsaved Learner::CollectUnsaved() {
   return unsaved;
 }
 
-std::optional<std::string> Learner::Publish(std::uint64_t version, bool always) {
+std::optional<Partition::Register> Learner::Publish(std::uint64_t version, bool always) {
   const bool news = always || learned_.Read([](const Learned& learned) {
     return learned.policy->shared_pool()->HasNews();
   });
   if (!news) return std::nullopt;
-  std::optional<std::string> published;
+  std::optional<Partition::Register> published;
   RunBetween([&] {
     if (waits_) return;
     // Both copies note what was published.
-    learned_.Write(
-        [&](Learned& learned) { published = learned.policy->shared_pool()->Publish(version); });
+    learned_.Write([&](Learned& learned) {
+      published = {.bytes = learned.policy->shared_pool()->Publish(version),
+                   .sequence = learned.sequence};
+    });
   });
   return published;
 }

@@ -99,9 +99,8 @@ class Learner {
 
   // Is told of forgotten users once a checkpoint without them is durable and the log up to there is
   // deleted. Before Start().
-  void set_on_erased(std::function<void(const std::vector<UserId>&)> tell) {
-    on_erased_ = std::move(tell);
-  }
+  using OnErased = std::function<void(const std::vector<UserId>& users, std::uint64_t sequence)>;
+  void set_on_erased(OnErased tell) { on_erased_ = std::move(tell); }
 
   // Starts the thread; a read-only engine never does.
   void Start();
@@ -143,11 +142,13 @@ class Learner {
   Unsaved CollectUnsaved();
 
   // As of engine::Partition.
-  std::optional<std::string> Publish(std::uint64_t version, bool always);
+  std::optional<Partition::Register> Publish(std::uint64_t version, bool always);
   std::uint64_t learned_here() const { return learned_here_.load(); }
 
   std::uint64_t applied_sequence() const { return applied_sequence_.load(); }
   std::uint64_t checkpoint_sequence() const { return checkpoint_sequence_.load(); }
+  // Up to which the checkpoint has all, the log is deleted, and forgotten users were told of.
+  std::uint64_t cleared_sequence() const { return cleared_sequence_.load(); }
   std::uint64_t checkpoints() const { return checkpoints_.load(); }  // since the start
   bool has_checkpoint() const { return has_checkpoint_.load(); }
   // Of changes before the start those that the checkpoint lists are counted.
@@ -238,7 +239,7 @@ class Learner {
 
   store::Store& store_;
   EngineOptions options_;
-  std::function<void(const std::vector<UserId>&)> on_erased_;
+  OnErased on_erased_;
   const std::size_t dim_;
   std::unique_ptr<Archives> archives_;
   Quarantine quarantine_;
@@ -259,6 +260,7 @@ class Learner {
   std::atomic<std::uint64_t> applied_sequence_{0};
   std::atomic<std::uint64_t> learned_here_{1};  // entries but pools, since the start
   std::atomic<std::uint64_t> checkpoint_sequence_{0};
+  std::atomic<std::uint64_t> cleared_sequence_{0};
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<bool> has_checkpoint_{false};
 

@@ -92,6 +92,13 @@ void Person::Save(ByteWriter& out) const {
   }
   out.Floats(std::array{usual});
   out.U32(older);
+  out.U64(columns.size());
+  for (const ColumnShare& share : columns) {
+    out.U32(share.column);
+    out.U32(share.count);
+    out.Double(share.sum);
+    out.Double(share.squares);
+  }
 }
 
 void Person::Load(ByteReader& in) {
@@ -110,6 +117,7 @@ void Person::Load(ByteReader& in) {
   ticks.clear();
   usual = 0;
   older = 0;
+  columns.clear();
   if (in.remaining() == 0) return;  // of a version without what follows
   for (Move& move : moves) {
     std::array<float, 3> means{};
@@ -131,6 +139,18 @@ void Person::Load(ByteReader& in) {
   in.Floats("usual reward", mean);
   usual = mean[0];
   older = in.U32("number of older rewards");
+  if (in.remaining() == 0) return;  // of a version without what follows
+  const std::size_t shares = in.Count("number of columns of a user", 24);
+  for (std::size_t i = 0; i < shares && in.ok(); ++i) {
+    ColumnShare& share = columns.emplace_back();
+    share.column = in.U32("column of a user");
+    share.count = in.U32("uses of a column by a user");
+    share.sum = in.Double("sum of a column of a user");
+    share.squares = in.Double("squares of a column of a user");
+    if (i > 0 && columns[i - 1].column >= share.column) {
+      in.Fail("columns of a user", "are not in order");
+    }
+  }
 }
 
 std::string CheckpointRecord::Encode() const {

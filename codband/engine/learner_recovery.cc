@@ -285,6 +285,7 @@ void Learner::Install(Built built) {
   erased_ = std::move(built.erased);
   entries_since_checkpoint_ = built.entries;
   checkpoint_sequence_ = built.checkpoint ? built.checkpoint->sequence : 0;
+  cleared_sequence_ = checkpoint_sequence_.load();
   has_checkpoint_ = built.checkpoint.has_value();
   applied_sequence_ = sequence;
 }

@@ -76,12 +76,13 @@ class LocalEngine final : public Engine, private Partition {
               Partition::Done done) override;
   bool shares() const override;
   std::uint64_t learned() const override { return learner_->learned_here(); }
-  std::optional<std::string> Publish(std::uint64_t version, bool always) override {
+  std::optional<Register> Publish(std::uint64_t version, bool always) override {
     return learner_->Publish(version, always);
   }
   Result<SharedPool::Merged> Merge(std::span<const std::string> registers,
                                    std::string_view previous) const override;
   void Import(std::string pool, Partition::Done done) override;
+  std::uint64_t committed() const override { return committer_->committed_sequence(); }
 
   Status LoadItems();
   Status PutUnplaced();
@@ -103,6 +104,7 @@ class LocalEngine final : public Engine, private Partition {
   Status TakeEarlier(const PendingDecision& earlier, RankWorkspace& workspace) const;
   Status RankOffer(const RankRequest& request, const PendingDecision* earlier,
                    const Learned& learned, RankWorkspace& workspace) const;
+  Status CheckEventId(const std::string& id) const;
   Status CannotRank(const char* reason) const;
   void MakeReply(const RankRequest& request, RankWorkspace& workspace) const;
   Explanation Explain(const RankRequest& request, const Offer& offer, const Ranking& ranking,

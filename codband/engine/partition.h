@@ -46,13 +46,20 @@ class Partition {
   virtual bool shares() const = 0;
   // Counts what it has learned itself: if it has not grown there is nothing new to publish.
   virtual std::uint64_t learned() const = 0;
+  // What it shares, and up to which log entry that is learned.
+  struct Register {
+    std::string bytes = {};
+    std::uint64_t sequence = 0;
+  };
   // The register, if there is news or `always`; nothing otherwise, and while learning waits.
-  virtual std::optional<std::string> Publish(std::uint64_t version, bool always) = 0;
+  virtual std::optional<Register> Publish(std::uint64_t version, bool always) = 0;
   // As SharedPool::Merge.
   virtual Result<SharedPool::Merged> Merge(std::span<const std::string> registers,
                                            std::string_view previous) const = 0;
   // Imports a pool: an entry of the log like any other, so that a replay gives the same.
   virtual void Import(std::string pool, Done done) = 0;
+  // The last log entry that is durable.
+  virtual std::uint64_t committed() const = 0;
 
  protected:
   ~Partition() = default;

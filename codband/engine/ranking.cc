@@ -266,14 +266,24 @@ Status LocalEngine::CannotRank(const char* reason) const {
   return Status::IoError(reason);
 }
 
+// An id that a partition made up is looked for there alone.
+Status LocalEngine::CheckEventId(const std::string& id) const {
+  CODBAND_RETURN_IF_ERROR(CheckId("eventId", id));
+  const auto maker = PartitionOfEvent(id);
+  if (!options_.partition || !maker || maker == options_.partition) return {};
+  return Status::InvalidArgument(
+      fmt::format("eventId: is '{}', as ids that the server makes up, but for other users; "
+                  "expected one of your "
+                  "own",
+                  id));
+}
+
 void LocalEngine::Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
                        Done<Status> done) {
   if (const Status status = CheckRequest(request); !status.ok()) return done(status);
   const std::uint64_t fingerprint = request.event_id.empty() ? 0 : FingerprintOf(request);
   if (fingerprint == 0) request.event_id = NewEventId();
-  if (const Status status = CheckId("eventId", request.event_id); !status.ok()) {
-    return done(status);
-  }
+  if (const Status status = CheckEventId(request.event_id); !status.ok()) return done(status);
   const auto earlier = FindEarlier(request.event_id, fingerprint);
   if (!earlier.ok()) return done(earlier.status());
   const PendingDecision* const repeats = earlier.value() ? &*earlier.value() : nullptr;

@@ -8,6 +8,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/base/heap_bytes.h"
+#include "codband/engine/column_book.h"
 #include "codband/engine/decision_facts.h"
 #include "codband/engine/engine.h"
 #include "codband/features/column_space.h"
@@ -189,13 +190,15 @@ struct Person {
   std::vector<Tick> ticks = {};  // oldest first
   float usual = 0;               // mean of rewards before these, the last few dozen count most
   std::uint32_t older = 0;       // how many there were
+  ColumnShares columns = {};     // what they have added to what is known of columns
 
   void AddMove(const Move& move);
   void AddTick(std::int64_t time_ms, double reward, double expected);
   // Of the rewards that led to a change now.
   Evidence LastEvidence() const;
   std::size_t HeapBytes() const {
-    return codband::HeapBytes(name) + codband::HeapBytes(moves) + codband::HeapBytes(ticks);
+    return codband::HeapBytes(name) + codband::HeapBytes(moves) + codband::HeapBytes(ticks) +
+           codband::HeapBytes(columns);
   }
   std::int64_t since_ms() const { return moves.empty() ? first_ms : moves.back().time_ms; }
 

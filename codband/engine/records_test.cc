@@ -79,8 +79,12 @@ Person APerson() {
   return {.name = "ann",
           .observations = 99,
           .first_ms = 5,
-          .moves = {{.time_ms = 6, .from = 0, .to = 3}, {.time_ms = 7, .from = 3, .to = kNoModel}}};
+          .moves = {{.time_ms = 6, .from = 0, .to = 3}, {.time_ms = 7, .from = 3, .to = kNoModel}},
+          .columns = {{.column = 2, .count = 5, .sum = -1.5, .squares = 9},
+                      {.column = 7, .count = 1, .sum = 1, .squares = 1}}};
 }
+// What is there of columns, which earlier versions did not keep.
+constexpr std::size_t kBytesOfColumns = 8 + 2 * 24;
 
 std::string Encode(const Person& person) {
   ByteWriter out;
@@ -194,6 +198,7 @@ TEST(RecordsTest, PeopleComeBack) {
   EXPECT_EQ(back.observations, 99U);
   EXPECT_EQ(back.since_ms(), 7);
   EXPECT_EQ(back.moves.at(1).to, kNoModel);
+  EXPECT_EQ(back.columns, APerson().columns);
 }
 
 // Programs before wrote the number of all changes, remembered or not, where now nothing is read.
@@ -371,7 +376,10 @@ TEST(RecordsTest, CutRecordsAreCorruption) {
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       if (i == 0 && size == APendingOfBefore().size()) continue;
       // A person of a version without evidence and last rewards ends here.
-      if (i == 5 && size == bytes.size() - 16 * APerson().moves.size() - 16) continue;
+      const std::size_t without_columns = bytes.size() - kBytesOfColumns;
+      if (i == 5 && size == without_columns - 16 * APerson().moves.size() - 16) continue;
+      // And one without what they have added to columns here.
+      if (i == 5 && size == without_columns) continue;
       if (bytes == forget.Encode() && size == forget_of_before.Encode().size()) continue;
       EXPECT_EQ(decode(std::string_view(bytes).substr(0, size)), StatusCode::kCorruption)
           << "record " << i << " cut at " << size;

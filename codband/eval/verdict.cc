@@ -4,11 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "codband/base/text.h"
 
 namespace codband::eval {
 namespace {
+
+// A number as exact as an interval of this width allows: a tenth to a hundredth of it.
+std::string FormatWithin(double value, double width) {
+  if (!(width > 0)) return FormatNumber(value);
+  const double step = std::pow(10, std::floor(std::log10(width)) - 1);
+  return FormatNumber(std::round(value / step) * step + 0.0);  // not -0
+}
 
 struct Headline {
   const TargetReport* target = nullptr;
@@ -16,12 +25,11 @@ struct Headline {
 
   double value() const { return *estimate->value; }
   std::string Text() const {
-    std::string text = fmt::format("{} per decision", FormatNumber(value()));
-    if (estimate->bootstrap) {
-      text += fmt::format(" ({} to {})", FormatNumber(estimate->bootstrap->interval.low),
-                          FormatNumber(estimate->bootstrap->interval.high));
-    }
-    return text;
+    if (!estimate->bootstrap) return FormatNumber(value()) + " per decision";
+    const Interval& interval = estimate->bootstrap->interval;
+    const double width = interval.high - interval.low;
+    return fmt::format("{} per decision ({} to {})", FormatWithin(value(), width),
+                       FormatWithin(interval.low, width), FormatWithin(interval.high, width));
   }
 };
 
@@ -41,11 +49,13 @@ const Estimate* HeadlineOf(const TargetReport& target) {
 std::string Verdict(const Evaluation& evaluation, double confidence) {
   Headline logged;
   Headline best;
+  std::vector<std::string> unknown;
   for (const TargetReport& target : evaluation.targets) {
     const Headline one{.target = &target, .estimate = HeadlineOf(target)};
-    if (one.estimate == nullptr) continue;
     if (target.on_policy) {
-      logged = one;
+      if (one.estimate != nullptr) logged = one;
+    } else if (one.estimate == nullptr || target.effective_sample < kJudgedFrom) {
+      unknown.push_back(target.name);
     } else if (best.target == nullptr || one.value() > best.value()) {
       best = one;
     }
@@ -71,6 +81,11 @@ std::string Verdict(const Evaluation& evaluation, double confidence) {
                        best.Text(), Difference(best.value(), logged.value()), logged.Text(),
                        apart ? fmt::format("The {:g}% intervals do not overlap.", 100 * confidence)
                              : "The intervals overlap: the difference may be chance.");
+  }
+  if (!unknown.empty()) {
+    text +=
+        fmt::format(" Of {} the log tells too little: it has too few of the choices that {} make.",
+                    fmt::join(unknown, ", "), unknown.size() == 1 ? "it would" : "they would");
   }
   if (!best.target->warnings.empty()) text += " Mind the warnings.";
   return text;

@@ -11,8 +11,13 @@ namespace codband::eval {
 // robust one. Nothing if no event supports it.
 const Estimate* HeadlineOf(const TargetReport& target);
 
-// What the evaluation says, in a sentence or two for people: which policy is best, by how much
-// beyond what was logged, and whether the intervals allow to say so.
+// With a smaller effective sample an estimate is hardly more than the reward model's guess, and the
+// bootstrap does not know it: no verdict on that policy.
+inline constexpr double kJudgedFrom = 25;
+
+// What the evaluation says, in a few sentences for people: which policy is best, by how much
+// beyond what was logged, whether the intervals allow to say so, and of which policies the log
+// tells too little.
 std::string Verdict(const Evaluation& evaluation, double confidence);
 
 }  // namespace codband::eval

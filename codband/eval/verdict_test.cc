@@ -16,6 +16,7 @@ TargetReport Target(const char* name, bool logged, double value, double half) {
   TargetReport target;
   target.name = name;
   target.on_policy = logged;
+  target.effective_sample = 1000;
   if (!logged) target.estimates.push_back(MakeEstimate(Estimator::kIps, 99));
   Estimate& estimate = target.estimates.emplace_back(
       MakeEstimate(logged ? Estimator::kMean : Estimator::kDr, value));
@@ -48,6 +49,31 @@ TEST(VerdictTest, SaysIfNothingIsBetter) {
   const std::string text =
       VerdictOf({Target("logged", true, 0.5, 0.1), Target("uniform", false, 0.2, 0.1)});
   EXPECT_TRUE(text.starts_with("No policy would have earned more than what was logged")) << text;
+}
+
+// With six of ten thousand choices a difference of 0.3 either way says nothing.
+TEST(VerdictTest, DoesNotJudgeWhatTheLogHardlyShows) {
+  for (const double value : {0.2, 0.9}) {
+    TargetReport thin = Target("codband", false, value, 0.5);
+    thin.effective_sample = 6;
+    const std::string text =
+        VerdictOf({Target("logged", true, 0.63, 0.01), thin, Target("uniform", false, 0.13, 0.13)});
+    EXPECT_EQ(text,
+              "No policy would have earned more than what was logged, 0.63 per decision (0.62 to "
+              "0.64); the next is uniform with 0.13 per decision (0 to 0.26). Of codband the log "
+              "tells too little: it has too few of the choices that it would make.");
+  }
+  TargetReport thin = Target("codband", false, 0.9, 0.5);
+  thin.effective_sample = 6;
+  EXPECT_TRUE(VerdictOf({Target("logged", true, 0.5, 0.1), thin})
+                  .starts_with("The log supports an estimate of no other policy"));
+}
+
+TEST(VerdictTest, NumbersAreAsExactAsTheirIntervals) {
+  const std::string text = VerdictOf(
+      {Target("logged", true, 0.630123, 0.009234), Target("uniform", false, 0.126600, 0.126354)});
+  EXPECT_NE(text.find("0.63 per decision (0.621 to 0.639)"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.13 per decision (0 to 0.25)"), std::string::npos) << text;
 }
 
 TEST(VerdictTest, SaysIfTheLogSupportsNothing) {

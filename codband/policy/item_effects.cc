@@ -20,6 +20,10 @@ constexpr int kMostMoves = 8;  // at a time
 constexpr std::uint64_t kFirst = 16;  // showings before the variances are learned
 constexpr std::uint64_t kGrowth = 8;  // and again after an eighth of all so far
 
+// When there are too many items so many are looked at to find one that was shown least.
+constexpr std::uint64_t kLookedAt = 8;
+constexpr std::uint64_t kGoldenRatio = 0x9e37'79b9'7f4a'7c15;
+
 constexpr double kLeastNoise = 1e-9;  // of the residuals' mean square
 
 // υ beforehand, and how many repeated showings that is worth.
@@ -47,8 +51,8 @@ double LogPrior(int item_step, int group_step) {
 
 }  // namespace
 
-ItemEffects::ItemEffects(bool groups)
-    : groups_(groups), item_step_(kItemStep), group_step_(groups ? kGroupStep : 0) {}
+ItemEffects::ItemEffects(bool groups, std::size_t most)
+    : groups_(groups), most_(most), item_step_(kItemStep), group_step_(groups ? kGroupStep : 0) {}
 
 const ItemEffects::Item* ItemEffects::Find(ItemId id) const {
   const std::uint32_t slot = slots_.Find(id);
@@ -67,9 +71,32 @@ ItemEffects::Item* ItemEffects::FindOrMake(ItemId id) {
     if (item.life == 0) item.life = ++lives_;
     return &item;
   }
-  if (items_.size() >= kMostItems) return nullptr;
+  if (items_.size() >= most_) MakeRoom();
   slots_.Set(id, static_cast<std::uint32_t>(items_.size()));
   return &items_.emplace_back(Item{.id = id, .life = ++lives_});
+}
+
+// One of a few anywhere on the list, by the number of lives so far: that decides it after a restart
+// as well.
+void ItemEffects::MakeRoom() {
+  std::size_t least = items_.size();
+  for (std::uint64_t i = 0; i < kLookedAt; ++i) {
+    const std::uint64_t drawn = (kLookedAt * lives_ + i) * kGoldenRatio >> 32;
+    const auto slot = static_cast<std::size_t>(drawn * items_.size() >> 32);
+    if (least == items_.size() || items_[slot].all_shown() < items_[least].all_shown()) {
+      least = slot;
+    }
+  }
+  Drop(least);
+}
+
+void ItemEffects::Drop(std::size_t slot) {
+  Item& item = items_[slot];
+  DropOthers(item);
+  count_ -= std::min(item.shown, count_);
+  own_products_ -= item.own_products;
+  own_squares_ -= item.own_squares;
+  Erase(slot);
 }
 
 void ItemEffects::Erase(std::size_t slot) {
@@ -237,7 +264,6 @@ void ItemEffects::Remove(Item& item, const ItemHistory::Entry& entry) {
 void ItemEffects::Observe(ItemHistory& user, ItemId id, ModelId model, double residual,
                           double reward, const Effect& expected) {
   Item* const item = FindOrMake(id);
-  if (item == nullptr) return;
   ItemHistory::Entry& entry = user.Touch(id, item->life);
   if (entry.shown > 0) Remove(*item, entry);
   entry.model = groups_ ? model : kNoModel;
@@ -292,7 +318,7 @@ void ItemEffects::Withdraw(const ItemHistory::Entry& entry) {
 void ItemEffects::Forget(const ItemHistory& user) {
   for (const ItemHistory::Entry& entry : user.entries()) Withdraw(entry);
   if (items_.empty()) {
-    ItemEffects nothing(groups_);
+    ItemEffects nothing(groups_, most_);
     nothing.lives_ = lives_;  // users may still have entries of forgotten items
     nothing.aliases_ = std::move(aliases_);
     *this = std::move(nothing);
@@ -304,12 +330,7 @@ void ItemEffects::Forget(const ItemHistory& user) {
 bool ItemEffects::ForgetItem(ItemId id) {
   const std::uint32_t slot = slots_.Find(id);
   if (slot == ItemSlots::kNone) return false;
-  Item& item = items_[slot];
-  DropOthers(item);
-  count_ -= std::min(item.shown, count_);
-  own_products_ -= item.own_products;
-  own_squares_ -= item.own_squares;
-  Erase(slot);
+  Drop(slot);
   next_ = 0;  // with the next showing: many may be forgotten at once
   return true;
 }

@@ -41,15 +41,16 @@ namespace codband {
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
 // O(G) for each model that the user may be on. An item costs about 220 bytes and 32 for each
-// further group once it has been shown, nothing before. Beyond kMostItems no more are followed.
+// further group once it has been shown, nothing before. Beyond kMostItems a new one takes the place
+// of one that was shown least of a few: ids that are made up displace each other.
 //
 // Saved and restored to the bit. Const functions may run concurrently, the others not.
 class ItemEffects {
  public:
   static constexpr std::size_t kMostItems = std::size_t{1} << 20;
 
-  // `groups`: whether the groups of a user may have their own favourites.
-  explicit ItemEffects(bool groups);
+  // `groups`: whether the groups of a user may have their own favourites. `most`: items.
+  explicit ItemEffects(bool groups, std::size_t most = kMostItems);
 
   // A model that a user may be on.
   struct Share {
@@ -177,12 +178,15 @@ class ItemEffects {
                  const ItemHistory::Entry* entry) const;
 
   Item* FindOrMake(ItemId id);
+  void MakeRoom();
   const Item* Find(ItemId id) const;
   // nullptr if the item has been forgotten since.
   const Item* Find(const ItemHistory::Entry& entry) const;
   Item* Find(const ItemHistory::Entry& entry) {
     return const_cast<Item*>(std::as_const(*this).Find(entry));
   }
+  // The item is no longer known.
+  void Drop(std::size_t slot);
   void Erase(std::size_t slot);
   void DropOthers(Item& item);
   void TakeOthers(std::span<const ItemSums> others);
@@ -205,6 +209,7 @@ class ItemEffects {
   double OwnRatio() const;
 
   bool groups_;
+  std::size_t most_;
   std::vector<Item> items_;
   ItemSlots slots_;
   std::uint32_t lives_ = 0;

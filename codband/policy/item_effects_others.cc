@@ -34,7 +34,7 @@ void ItemEffects::TakeOthers(std::span<const ItemSums> others) {
   for (const ItemSums& sums : others) {
     std::uint32_t slot = slots_.Find(sums.id);
     if (slot == ItemSlots::kNone) {
-      if (items_.size() >= kMostItems) continue;
+      if (items_.size() >= most_) continue;
       slot = static_cast<std::uint32_t>(items_.size());
       slots_.Set(sums.id, slot);
       items_.push_back({.id = sums.id, .life = 0});

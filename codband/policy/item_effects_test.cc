@@ -359,6 +359,37 @@ TEST_F(ItemEffectsTest, AUserIsFollowedOnABoundedNumberOfItems) {
   EXPECT_TRUE(effects_.Describe(ItemHistory::kMostItems).has_value());
 }
 
+TEST_F(ItemEffectsTest, IdsThatAreMadeUpDisplaceEachOtherAndNoItemThatIsShown) {
+  constexpr std::size_t kMost = 256;
+  constexpr ItemId kItems = 40;
+  constexpr ItemId kMadeUp = 1'000'000;
+  ItemEffects effects(true, kMost);
+  ItemHistory user;
+  for (int showing = 0; showing < 3; ++showing) {
+    for (ItemId item = 0; item < kItems; ++item) effects.Observe(user, item, 0, 1, 1, {});
+  }
+  std::map<UserId, ItemHistory> attackers;
+  for (ItemId i = 0; i < 20'000; ++i) {
+    effects.Observe(attackers[i / 500], kMadeUp + i, 0, 1, 1, {});
+    ASSERT_LE(effects.size(), kMost);
+  }
+  for (ItemId item = 0; item < kItems; ++item) {
+    ASSERT_TRUE(effects.Describe(item).has_value()) << item;
+    EXPECT_EQ(effects.Describe(item)->shown, 3u);
+  }
+  EXPECT_EQ(effects.size(), kMost);
+  // A new item of the catalogue is followed as well.
+  effects.Observe(user, kItems, 0, 1, 1, {});
+  EXPECT_TRUE(effects.Describe(kItems).has_value());
+  // Users keep entries of items that are gone: they are nothing to take out.
+  ItemEffects::Tally tally(effects);
+  tally.Add(user);
+  for (const auto& [id, history] : attackers) tally.Add(history);
+  EXPECT_EQ(tally.Fault(), "");
+  for (const auto& [id, history] : attackers) effects.Forget(history);
+  EXPECT_EQ(effects.size(), kItems + 1);
+}
+
 TEST_F(ItemEffectsTest, TryingIsWorthMoreTheLessIsKnownAndTheMoreIsAhead) {
   Learn(DrawShowings(12, 1000, 10, 1, 0));
   const ItemEffects::Effect known = Of(3, 0);

@@ -22,6 +22,9 @@ p{margin:0 0 1rem;max-width:48rem}
 .lead{font-size:1.25rem;line-height:1.45;max-width:60rem}
 figure{margin:1rem 0;background:var(--card);border:1px solid var(--line);border-radius:12px;padding:1rem 1.1rem}
 figure svg{display:block;width:100%;max-width:46rem;height:auto}
+figure:has(>svg){max-width:43rem}
+@media (min-width:75rem){
+figure:has(>svg):has(+figure>svg),figure:has(>svg)+figure:has(>svg){display:inline-block;vertical-align:top;width:36.3rem;margin-right:.8rem}}
 figcaption{color:var(--muted);font-size:.9rem;line-height:1.5;margin-top:.5rem;max-width:48rem}
 .scroll{overflow-x:auto;background:linear-gradient(90deg,var(--card) 30%,transparent) 0 0/3rem 100% no-repeat local,
 linear-gradient(270deg,var(--card) 30%,transparent) 100% 0/3rem 100% no-repeat local,

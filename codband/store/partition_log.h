@@ -61,6 +61,15 @@ struct BlobId {
   std::string name = {};
   std::uint64_t version = 0;
   std::uint32_t part = 0;
+
+  friend bool operator==(const BlobId&, const BlobId&) = default;
+};
+
+struct BlobPart {
+  BlobId id = {};
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const BlobPart&, const BlobPart&) = default;
 };
 
 // What is decided once for a whole cluster and never lost: who owns a partition, and what was
@@ -117,6 +126,8 @@ class PartitionLog {
   // The newest complete version of this name; kNotFound if there is none.
   virtual void FindBlob(Partition partition, std::string name,
                         Done<Result<std::uint64_t>> done) = 0;
+  // Every part of every version of all names, in the order of names, versions and parts.
+  virtual void ListBlobs(Partition partition, Done<Result<std::vector<BlobPart>>> done) = 0;
   // Deletes the versions below this one.
   virtual void DeleteBlobs(Claim claim, std::string name, std::uint64_t below,
                            Done<Status> done) = 0;

@@ -246,6 +246,13 @@ TYPED_TEST_P(PartitionLogConformance, TheNewestCompleteVersionOfABlobIsFound) {
   EXPECT_EQ(this->FindBlob(*this->b_, 2, "checkpoint"), 0U);
   EXPECT_EQ(this->GetBlob(*this->b_, 1, {"checkpoint", 7, 1}), large);
   EXPECT_EQ(this->GetBlob(*this->b_, 1, {"checkpoint", 7, 2}), "(kNotFound)");
+  const auto listed = this->template Await<Result<std::vector<BlobPart>>>(
+      [&](auto done) { this->b_->ListBlobs(1, done); });
+  const std::vector<BlobPart> all{{.id = {"checkpoint", 7, 0}, .bytes = 8},
+                                  {.id = {"checkpoint", 7, 1}, .bytes = large.size()},
+                                  {.id = {"checkpoint", 9, 1}, .bytes = 4},
+                                  {.id = {"other", 11, 0}, .bytes = 1}};
+  EXPECT_EQ(listed.value(), all);
   // A part may be put again.
   EXPECT_EQ(this->PutBlob(*this->a_, claim, {"checkpoint", 9, 1}, "whole"), StatusCode::kOk);
   EXPECT_EQ(this->PutBlob(*this->a_, claim, {"checkpoint", 9, 0}, "one part"), StatusCode::kOk);

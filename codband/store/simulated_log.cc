@@ -145,6 +145,11 @@ void SimulatedLog::FindBlob(Partition partition, std::string name,
       std::move(done));
 }
 
+void SimulatedLog::ListBlobs(Partition partition, Done<Result<std::vector<BlobPart>>> done) {
+  Call<Result<std::vector<BlobPart>>>(
+      [&record = record_, partition] { return record.ListBlobs(partition); }, std::move(done));
+}
+
 void SimulatedLog::DeleteBlobs(Claim claim, std::string name, std::uint64_t below,
                                Done<Status> done) {
   Call<Status>(

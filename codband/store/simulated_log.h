@@ -53,6 +53,7 @@ class SimulatedLog final : public PartitionLog {
   void PutBlob(Claim claim, BlobId id, std::string bytes, Done<Status> done) override;
   void GetBlob(Partition partition, BlobId id, Done<Result<std::string>> done) override;
   void FindBlob(Partition partition, std::string name, Done<Result<std::uint64_t>> done) override;
+  void ListBlobs(Partition partition, Done<Result<std::vector<BlobPart>>> done) override;
   void DeleteBlobs(Claim claim, std::string name, std::uint64_t below, Done<Status> done) override;
   void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override;
   void ReadShared(std::uint64_t from, std::size_t most_bytes,

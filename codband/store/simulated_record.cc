@@ -150,6 +150,16 @@ Result<std::uint64_t> SimulatedRecord::FindBlob(Partition partition,
   return Status::NotFound(fmt::format("partition {}: there is no '{}'", partition, name));
 }
 
+std::vector<BlobPart> SimulatedRecord::ListBlobs(Partition partition) const {
+  std::vector<BlobPart> parts;
+  for (const auto& [id, bytes] : rows_.at(partition).blobs) {
+    const auto& [name, version, part] = id;
+    parts.push_back(
+        {.id = {.name = name, .version = version, .part = part}, .bytes = bytes.size()});
+  }
+  return parts;
+}
+
 Status SimulatedRecord::DeleteBlobs(const Claim& claim, const std::string& name,
                                     std::uint64_t below) {
   CODBAND_RETURN_IF_ERROR(CheckClaim(claim));

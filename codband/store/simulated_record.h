@@ -39,6 +39,7 @@ class SimulatedRecord {
   Status PutBlob(const Claim& claim, const BlobId& id, const std::string& bytes);
   Result<std::string> GetBlob(Partition partition, const BlobId& id) const;
   Result<std::uint64_t> FindBlob(Partition partition, const std::string& name) const;
+  std::vector<BlobPart> ListBlobs(Partition partition) const;
   Status DeleteBlobs(const Claim& claim, const std::string& name, std::uint64_t below);
   Status AppendShared(std::uint64_t sequence, const std::string& frame);
   std::vector<LogFrame> ReadShared(std::uint64_t from, std::size_t most_bytes) const;

@@ -138,9 +138,9 @@ class Comparison:
         if axes is None:
             import matplotlib.pyplot as plt
             axes = plt.figure().gca()
-        for policy in self.policies:
+        numbers = _colour_numbers([policy.name for policy in self.policies])
+        for policy, number in zip(self.policies, numbers):
             mean, sd = policy.regret.mean(axis=0), policy.regret.std(axis=0)
-            number = _core.policy_colour(policy.name)
             colour = _COLOURS[number % len(_COLOURS)] if number >= 0 else "#8a929d"
             axes.plot(self.rounds, mean, label=policy.name, color=colour, linewidth=3 if policy.name == "codband" else 1.5,
                       linestyle=_DASHES[max(0, number) // len(_COLOURS) % len(_DASHES)])
@@ -149,6 +149,18 @@ class Comparison:
         axes.set_ylabel("accumulated regret")
         axes.legend()
         return axes
+
+
+def _colour_numbers(names: Sequence[str]) -> list[int]:
+    """Registered policies have the colours of the reports; others those that are left, while there are any."""
+    numbers = [_core.policy_colour(name) for name in names]
+    known = {info["name"] for info in _core.policy_infos()}
+    own = [i for i, name in enumerate(names) if name.split(":")[0] not in known]
+    taken = {number % len(_COLOURS) for i, number in enumerate(numbers) if i not in own and number >= 0}
+    free = [number for number in range(len(_COLOURS)) if number not in taken]
+    for i, number in zip(own, free):
+        numbers[i] = number
+    return numbers
 
 
 def simulate(policies: str | Sequence[Any] = ("codband", "linucb", "random"),

@@ -1,7 +1,9 @@
 #include "python/src/arrays.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -64,20 +66,19 @@ Doubles ToDoubles(py::handle value, const char* field, py::ssize_t axes, const s
   return array;
 }
 
-std::uint64_t ToNumber(py::handle value, const char* field) {
-  constexpr const char* kExpected = "expected a whole number from 0 to 2**64 - 1";
+std::uint64_t ToNumber(py::handle value, const char* field, const char* expected) {
   if (!PyIndex_Check(value.ptr())) {
-    Refuse(field, fmt::format("is of type {}, {}", TypeName(value), kExpected));
+    Refuse(field, fmt::format("is of type {}, expected {}", TypeName(value), expected));
   }
   const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
   if (!number) {  // an array, or what its author says
     PyErr_Clear();
-    Refuse(field, fmt::format("is of type {}, {}", TypeName(value), kExpected));
+    Refuse(field, fmt::format("is of type {}, expected {}", TypeName(value), expected));
   }
   const unsigned long long converted = PyLong_AsUnsignedLongLong(number.ptr());
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    Refuse(field, fmt::format("is {}, {}", std::string(py::str(number)), kExpected));
+    Refuse(field, fmt::format("is {}, expected {}", std::string(py::str(number)), expected));
   }
   return converted;
 }
@@ -85,7 +86,9 @@ std::uint64_t ToNumber(py::handle value, const char* field) {
 double ToReal(py::handle value, const char* field) {
   const double number = PyFloat_AsDouble(value.ptr());
   if (number == -1 && PyErr_Occurred() != nullptr) {
+    const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
     PyErr_Clear();
+    if (too_large) Refuse(field, "is too large, expected a real number");
     ThrowWrongType(value, field, "a real number");
   }
   return number;
@@ -108,7 +111,9 @@ py::object ToList(py::handle value, const char* field, const char* expected) {
 }
 
 UserId ToUser(py::handle value) {
-  if (!PyUnicode_Check(value.ptr())) return ToNumber(value, "user");
+  if (!PyUnicode_Check(value.ptr())) {
+    return ToNumber(value, "user", "a text, or a whole number from 0 to 2**64 - 1");
+  }
   Py_ssize_t size = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
   if (text == nullptr) {
@@ -148,6 +153,13 @@ std::vector<UserId> ToUsers(py::handle values) {
 py::object ModelObject(ModelId model) {
   if (model == kNoModel) return py::none();
   return py::int_(model);
+}
+
+Status UnknownSetting(const std::string& name, std::span<const std::string_view> known) {
+  std::string text =
+      fmt::format("{}: is unknown, expected one of {}", name, fmt::join(known, ", "));
+  std::ranges::replace(text, '-', '_');
+  return Status::InvalidArgument(std::move(text));
 }
 
 Status WithoutDashes(const Status& status) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codband/base/random.h"
@@ -45,8 +46,9 @@ py::object ToList(py::handle value, const char* field, const char* expected);
 UserId ToUser(py::handle value);
 std::vector<UserId> ToUsers(py::handle values);
 
-// A whole number from 0 to 2^64 - 1.
-std::uint64_t ToNumber(py::handle value, const char* field);
+// A whole number from 0 to 2^64 - 1; `expected` is what to say of anything else.
+std::uint64_t ToNumber(py::handle value, const char* field,
+                       const char* expected = "a whole number from 0 to 2**64 - 1");
 
 // A real number; NaN and infinity are numbers, too.
 double ToReal(py::handle value, const char* field);
@@ -66,6 +68,9 @@ template <typename T>
 py::array_t<T> CopyOf(std::span<const T> values) {
   return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
+
+// That a setting is unknown, and which there are, as Python spells them: with underscores.
+Status UnknownSetting(const std::string& name, std::span<const std::string_view> known);
 
 // A status whose message names a flag of the command line ("--users = 0, …"), without the dashes.
 Status WithoutDashes(const Status& status);

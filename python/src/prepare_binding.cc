@@ -1,6 +1,4 @@
 // prepare: public data sets as recorded events.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -27,10 +25,7 @@ Result<replay::PrepareOptions> ReadPrepareSettings(data::DataSet set,
     texts.push_back(found == settings.end() ? std::nullopt : std::optional(found->second));
   }
   for (const auto& [name, value] : settings) {
-    if (std::ranges::find(names, name) == names.end()) {
-      return Status::InvalidArgument(
-          fmt::format("{}: is unknown, expected one of {}", name, fmt::join(names, ", ")));
-    }
+    if (std::ranges::find(names, name) == names.end()) return UnknownSetting(name, names);
   }
   auto options = experiments::ParsePrepare(set, texts);
   if (!options.ok()) return WithoutDashes(options.status());

@@ -1,6 +1,5 @@
 // simulate, replay and stress: the runners, with policies and environments of Python's as well.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -41,10 +40,7 @@ Result<sim::SyntheticOptions> ReadSettings(const Settings& settings) {
     names.push_back(setting.name());
   }
   for (const auto& [name, value] : settings) {
-    if (std::ranges::find(names, name) == names.end()) {
-      return Status::InvalidArgument(
-          fmt::format("{}: is unknown, expected one of {}", name, fmt::join(names, ", ")));
-    }
+    if (std::ranges::find(names, name) == names.end()) return UnknownSetting(name, names);
   }
   auto options = experiments::ParseSimulation(texts);
   if (options.ok()) return options;

@@ -205,8 +205,8 @@ def test_wrong_arms_are_refused_and_change_nothing(arms, reason):
 
 
 @pytest.mark.parametrize("user, reason", [
-    (-1, "user: is -1"), (2**64, "user"), (1.5, "of type float"), (None, "NoneType"), ([1], "list"),
-    ("\ud800", "Unicode"),
+    (-1, "user: is -1"), (2**64, "user"), (1.5, "of type float"), ([1], "list"), ("\ud800", "Unicode"),
+    (None, "NoneType, expected a text, or a whole number"),
 ])
 def test_wrong_users_are_refused(user, reason):
     policy = codband.Policy("linucb", dim=4)
@@ -242,6 +242,8 @@ def test_wrong_rewards_and_floors_are_refused():
             policy.learn(decision, reward)
     with pytest.raises(ValueError, match="reward: is of type str"):
         policy.learn(decision, "1")
+    with pytest.raises(ValueError, match="reward: is too large"):
+        policy.learn(decision, 10**400)
     for floor in (-0.1, 1.1, np.nan):
         with pytest.raises(ValueError, match="floor"):
             policy.rank(1, BASE, floor=floor)

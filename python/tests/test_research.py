@@ -83,6 +83,28 @@ def test_simulate_gives_what_the_program_prints():
     assert result.environment == printed["environment"]
 
 
+class Axes:
+    """What plot() needs of matplotlib's: what is drawn is written down."""
+
+    def __init__(self):
+        self.drawn = {}
+
+    def plot(self, _x, _y, *, label, color, linestyle, **_):
+        self.drawn[label] = (color, linestyle)
+
+    def __getattr__(self, _name):
+        return lambda *_, **__: None
+
+
+def test_own_policies_have_colours_that_no_other_has():
+    own = [type(name, (EpsilonGreedy,), {"name": name}) for name in ("EpsilonGreedy", "mine", "another")]
+    drawn = codband.simulate(["codband", "linucb", *own], **SMALL).plot(Axes()).drawn
+    assert len({colour for colour, _ in drawn.values()}) == 5, drawn
+    # Registered ones keep theirs, whatever stands beside them.
+    alone = codband.simulate(["linucb"], **SMALL).plot(Axes()).drawn
+    assert alone["linucb"] == drawn["linucb"]
+
+
 def test_own_population_tells_changes_and_groups():
     result = codband.simulate(["codband", "random", EpsilonGreedy], TwoTastes, seeds=2)
     assert result["codband"].mean_regret < result["random"].mean_regret
@@ -131,7 +153,7 @@ def test_wrong_choices_of_own_policies_are_told(answer, reason):
 
 @pytest.mark.parametrize("arguments, reason", [
     ({"policies": []}, "none given"), ({"policies": ["nosuch"]}, "nosuch"), ({"users": 0}, "users = '0'"),
-    ({"colour": 3}, "colour: is unknown"), ({"seeds": 0}, "seeds"), ({"threads": 0}, "threads"),
+    ({"colour": 3}, "colour: is unknown, .*item_effects"), ({"seeds": 0}, "seeds"), ({"threads": 0}, "threads"),
     ({"period": "x"}, "period"), ({"policies": [3]}, "policies: 3"), ({"seed": -1}, "seed"),
 ])
 def test_wrong_settings_name_the_field(arguments, reason):

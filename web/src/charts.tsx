@@ -21,7 +21,7 @@ export function useTheme(): number {
   return turn;
 }
 
-function useWidth() {
+export function useWidth() {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -187,9 +187,9 @@ export function Stream(props: {times: number[]; groups: Map<number, number[]>; s
 }
 
 // Counts over time, as bars.
-export function Bars(props: {times: number[]; values: number[]; unit: string; summary: string; colour?: string}) {
+export function Bars(props: {times: number[]; values: number[]; unit: string; summary: string; colour?: string; height?: number}) {
   const {box, width} = useWidth();
-  const height = 206;
+  const height = props.height ?? 206;
   const n = props.times.length;
   const most = Math.max(1, ...props.values);
   const step = n > 1 ? (width - 44) / n : width - 44;

@@ -56,8 +56,9 @@ export const tickFormat = (apart: number, long: number) => new Intl.DateTimeForm
 export const fullTime = (time: string | number) => full.format(new Date(time));
 
 // One colour for one group, everywhere: Okabe and Ito's, which colour-blind eyes tell apart, without
-// yellow, which is too light on white, then others of different lightness. Groups get them in the
-// order in which they are seen, so that those of today differ; a browser remembers them.
+// yellow, which is too light on white, then others of different lightness. A group that is seen for
+// the first time gets one that the fewest groups of today have, so that these differ while there are
+// enough; a browser remembers them.
 const kColours = [
   '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a5195', '#8a8d0f', '#1b3f73',
   '#a34a1f', '#5fbfa5', '#b0567f',
@@ -69,11 +70,21 @@ try {
 } catch {
   // Then they are given anew.
 }
+let living: number[] = [];
+// The groups that there are now get colours.
+export function colourGroups(models: number[]) {
+  living = models;
+  for (const model of models) groupColour(model);
+}
 export function groupColour(model: number | null | undefined): string {
   if (model === null || model === undefined) return '#8a929c';
   let place = places.get(model);
   if (place === undefined) {
-    place = (Math.max(-1, ...places.values()) + 1) % (1 << 20);
+    const used = kColours.map(() => 0);
+    for (const other of living) if (places.has(other)) ++used[places.get(other)! % kColours.length];
+    const after = ([...places.values()].pop() ?? -1) + 1; // the last one given
+    const order = kColours.map((_, i) => (after + i) % kColours.length);
+    place = order.reduce((best, each) => (used[each] < used[best] ? each : best));
     places.set(model, place);
     if (places.size > 200) places.delete(places.keys().next().value!);
     try {

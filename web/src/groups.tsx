@@ -174,14 +174,14 @@ export function GroupPage(props: {id: string}) {
         <Tile label="Learned from" value={count(model.observations)} note="rewards" />
       </dl>
       <div class="columns">
-        <Card title="What they like more than others"><Cloud model={model} height={220} /><p class="hint">Tags of its best items, by how much more often these have them than all items.</p></Card>
+        <div>
+          <Card title="What they like more than others"><Cloud model={model} height={180} /><p class="hint">Tags of its best items, by how much more often these have them than all items.</p></Card>
+          <Card title="Size over time"><Bars times={points.map(point => Date.parse(point.time) / 1000)} values={sizes} height={150} unit="user" colour={groupColour(model.modelId)} summary={`Users of ${groupName(model.modelId)} over the last hour`} /></Card>
+        </div>
         <Card title="Which features matter"><Matters model={model} columns={features.value?.columns ?? []} /><p class="hint">What a feature adds to the expected reward at its largest.</p></Card>
       </div>
       <Card title="Items"><div class="columns"><ItemList title="Best" items={best} most={most} /><ItemList title="Worst" items={worst} most={most} /></div></Card>
-      <div class="columns">
-        <Card title="Who came and went"><Flows model={model.modelId} changes={changes.value?.changes ?? []} /></Card>
-        <Card title="Size over time"><Bars times={points.map(point => Date.parse(point.time) / 1000)} values={sizes} unit="user" colour={groupColour(model.modelId)} summary={`Users of ${groupName(model.modelId)} over the last hour`} /></Card>
-      </div>
+      <Card title="Who came and went"><Flows model={model.modelId} changes={changes.value?.changes ?? []} /></Card>
       <Scroll label="Group as the API has it"><p class="hint">The same from the API: <a href={`/v1/models/${model.modelId}`}>/v1/models/{model.modelId}</a></p></Scroll>
     </>
   );

@@ -14,7 +14,11 @@ export function featuresOf(item: StoredItem): unknown {
   for (const {name, value} of item.named) {
     const equals = name.indexOf('=');
     const key = name.slice(0, equals);
-    if (equals > 0 && value === 1 && !(key in object)) object[key] = name.slice(equals + 1);
+    const word = name.slice(equals + 1);
+    if (equals <= 0 || value !== 1) object[name] = value;
+    else if (!(key in object)) object[key] = word;
+    else if (Array.isArray(object[key])) (object[key] as string[]).push(word);
+    else if (typeof object[key] === 'string') object[key] = [object[key], word];
     else object[name] = value;
   }
   return object;
@@ -127,39 +131,41 @@ export function ItemPage(props: {id: string; session: Session}) {
         <Tile label="Own effect" value={learned ? `${signed(learned.effect)} ± ${learned.width.toFixed(3)}` : '–'} note="beyond its features" />
       </dl>
       <div class="columns">
-        <Card title="As it was sent" aside={mayEdit(props.session) && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}>
-          {editing ? <Editor item={item} done={() => {
-            setEditing(false);
-            again();
-          }} /> : (
-            <div class="pad">
-              <pre tabIndex={0} aria-label="Features">{JSON.stringify(featuresOf(item), null, 2)}</pre>
-              <p>{item.tags.length === 0 ? <span class="muted">No tags.</span> : item.tags.map(tag => <span class="tag" dir="auto" key={tag}>{short(tag)}</span>)}</p>
-            </div>
+        <div>
+          <Card title="As it was sent" aside={mayEdit(props.session) && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}>
+            {editing ? <Editor item={item} done={() => {
+              setEditing(false);
+              again();
+            }} /> : (
+              <div class="pad">
+                <pre tabIndex={0} aria-label="Features">{JSON.stringify(featuresOf(item), null, 2)}</pre>
+                <p>{item.tags.length === 0 ? <span class="muted">No tags.</span> : item.tags.map(tag => <span class="tag" dir="auto" key={tag}>{short(tag)}</span>)}</p>
+              </div>
+            )}
+          </Card>
+          {mayEdit(props.session) && (
+            <Card title="Delete"><div class="pad">
+              {!asking ? <button type="button" class="danger" onClick={() => setAsking(true)}>Delete this item …</button> : (
+                <p class="confirm" role="alertdialog" aria-label="Confirm deleting">Delete <b dir="auto">{short(item.id)}</b> and what was learned of it?{' '}
+                  <button type="button" class="danger" onClick={() => remove(`/v1/items/${id(item.id)}`).then(() => (location.hash = '#/items'), setFailure)}>Yes, delete</button>{' '}
+                  <button type="button" onClick={() => setAsking(false)}>No</button>
+                </p>
+              )}
+              <Failure error={failure} />
+            </div></Card>
           )}
-        </Card>
+        </div>
         <Card title="By group">
           {!learned || learned.groups.length === 0 ? <p class="muted pad">It has not been shown yet.</p> : (
             <Scroll label="By group">
               <table>
                 <thead><tr><th>Group</th><th class="n">Users who saw it</th><th class="n">Effect</th><th class="n">±</th></tr></thead>
-                <tbody>{learned.groups.map(group => <tr key={String(group.modelId)}><td><Group model={group.modelId} /></td><td class="n">{count(group.users)}</td><td class="n">{signed(group.effect)}</td><td class="n">{group.width.toFixed(3)}</td></tr>)}</tbody>
+                <tbody>{learned.groups.slice().sort((a, b) => b.users - a.users).map(group => <tr key={String(group.modelId)}><td><Group model={group.modelId} /></td><td class="n">{count(group.users)}</td><td class="n">{signed(group.effect)}</td><td class="n">{group.width.toFixed(3)}</td></tr>)}</tbody>
               </table>
             </Scroll>
           )}
         </Card>
       </div>
-      {mayEdit(props.session) && (
-        <Card title="Delete"><div class="pad">
-          {!asking ? <button type="button" class="danger" onClick={() => setAsking(true)}>Delete this item …</button> : (
-            <p class="confirm" role="alertdialog" aria-label="Confirm deleting">Delete <b dir="auto">{short(item.id)}</b> and what was learned of it?{' '}
-              <button type="button" class="danger" onClick={() => remove(`/v1/items/${id(item.id)}`).then(() => (location.hash = '#/items'), setFailure)}>Yes, delete</button>{' '}
-              <button type="button" onClick={() => setAsking(false)}>No</button>
-            </p>
-          )}
-          <Failure error={failure} />
-        </div></Card>
-      )}
     </>
   );
 }

@@ -1,7 +1,7 @@
 // What the server tells once a second, for every part of the page that wants to know.
 import {useEffect, useState} from 'preact/hooks';
 import type {Live} from './api';
-import {groupColour} from './format';
+import {colourGroups} from './format';
 
 type Listener = (live: Live) => void;
 
@@ -22,8 +22,7 @@ export function startLive() {
   source = new EventSource('/v1/live');
   source.addEventListener('live', event => {
     latest = JSON.parse((event as MessageEvent<string>).data) as Live;
-    // The largest groups are the first to get colours.
-    latest.point?.groups.map(group => group.modelId).sort((a, b) => a - b).forEach(groupColour);
+    if (latest.point) colourGroups(latest.point.groups.map(group => group.modelId).sort((a, b) => a - b));
     seconds.push({time: Date.parse(latest.time) / 1000, live: latest});
     if (seconds.length > kSeconds) seconds.shift();
     for (const listener of listeners) listener(latest);

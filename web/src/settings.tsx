@@ -19,7 +19,7 @@ function SettingTable(props: {find: string}) {
               {shown.map(setting => (
                 <tr key={setting.name}>
                   <td class="name">{setting.name}</td>
-                  <td class={JSON.stringify(setting.value) === JSON.stringify(setting.default) ? 'id muted' : 'id'}>{setting.value === '' ? '–' : String(setting.value)}</td>
+                  <td class={JSON.stringify(setting.value) === JSON.stringify(setting.default) ? 'value muted' : 'value'}>{setting.value === '' ? '–' : String(setting.value)}</td>
                   <td>{setting.origin}</td>
                   <td class="meaning">{setting.help.replace(/\n/g, ' ')}<span class="muted"> Allowed: {setting.allowed}. Default: {setting.default === '' ? 'none' : String(setting.default)}.</span></td>
                 </tr>

@@ -1,6 +1,7 @@
 // One user's life: which groups, when they changed and why, what they would be shown now.
 import {useState} from 'preact/hooks';
 import {ApiError, get, id, post, remove, type RankReply, type Session, type User} from './api';
+import {useWidth} from './charts';
 import {count, fullTime, groupColour, groupName, many, number, percent, signed, tickFormat} from './format';
 import {useLive} from './live';
 import {Changes} from './overview';
@@ -10,6 +11,12 @@ import {Ago, Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, us
 function settledIn(user: User, change: User['changes'][number]): number | null {
   const next = user.changes[user.changes.indexOf(change) + 1];
   return next ? next.fromModelId : user.modelId;
+}
+
+// The evidence of a change: less reward than before, or as much for other choices.
+function why({rewards, got, before}: {rewards: number; got: number; before: number}): string {
+  const brought = `The last ${rewards} choices brought ${number(got, 2)} each`;
+  return got < before ? `${brought}; those before ${number(before, 2)}.` : `${brought} (${number(before, 2)} before): not less, but for other choices than expected.`;
 }
 
 // The groups of a user as coloured bands, changes between them, the last rewards as ticks.
@@ -46,24 +53,36 @@ function LifeLine(props: {user: User; now: number}) {
 
 // The last rewards: what came, beside what was expected.
 function Ticks(props: {user: User}) {
+  const {box, width} = useWidth();
   const ticks = props.user.lastRewards;
-  if (ticks.length === 0) return <p class="muted pad">No rewards yet.</p>;
   const ends = ticks.flatMap(tick => [tick.reward, tick.expected]);
   const low = Math.min(0, ...ends);
   const high = Math.max(low + 1e-9, 0, ...ends);
-  const step = 1000 / Math.max(12, ticks.length);
-  const y = (value: number) => 236 - (220 * (value - low)) / (high - low);
+  const height = 150;
+  const left = 40;
+  const step = (width - left) / Math.max(12, ticks.length);
+  const y = (value: number) => height - 12 - ((height - 22) * (value - low)) / (high - low);
+  const marks = [...new Set([low, 0, high])];
   return (
     <figure class="chart">
-      <svg viewBox="0 0 1000 250" class="ticks" role="img" aria-label={`The last ${ticks.length} rewards: ${ticks.map(tick => number(tick.reward, 2)).join(', ')}`}>
-        <line x1={0} x2={1000} y1={y(0)} y2={y(0)} class="axis" />
-        {ticks.map((tick, i) => (
-          <g key={i}>
-            <rect x={i * step + step * 0.2} width={step * 0.6} y={y(Math.max(0, tick.reward)) - 2} height={Math.abs(y(tick.reward) - y(0)) + 4} class="column"><title>{`${fullTime(tick.time)}: ${number(tick.reward, 2)}, expected ${number(tick.expected, 2)}`}</title></rect>
-            <line x1={i * step + step * 0.05} x2={i * step + step * 0.95} y1={y(tick.expected)} y2={y(tick.expected)} class="expected" />
-          </g>
-        ))}
-      </svg>
+      <div ref={box} class="plot">
+        {ticks.length === 0 && <p class="muted">No rewards yet.</p>}
+        {width > 0 && ticks.length > 0 && (
+          <svg width={width} height={height} role="img" aria-label={`The last ${ticks.length} rewards: ${ticks.map(tick => number(tick.reward, 2)).join(', ')}`}>
+            <line x1={left} x2={width} y1={y(0)} y2={y(0)} class="axis" />
+            {marks.map(mark => <text key={mark} x={left - 8} y={y(mark) + 4} class="tick" text-anchor="end">{number(mark, Number.isInteger(mark) ? 0 : 2)}</text>)}
+            {ticks.map((tick, i) => {
+              const x = left + i * step;
+              return (
+                <g key={i}>
+                  <rect x={x + step * 0.2} width={step * 0.6} y={y(Math.max(0, tick.reward)) - 1} height={Math.abs(y(tick.reward) - y(0)) + 2} class="column"><title>{`${fullTime(tick.time)}: ${number(tick.reward, 2)}, expected ${number(tick.expected, 2)}`}</title></rect>
+                  <line x1={x + step * 0.05} x2={x + step * 0.95} y1={y(tick.expected)} y2={y(tick.expected)} class="expected" />
+                </g>
+              );
+            })}
+          </svg>
+        )}
+      </div>
       <figcaption><span class="key"><i class="block" /> reward</span><span class="key"><i class="dash" style={{borderColor: 'var(--baseline)'}} /> expected</span></figcaption>
     </figure>
   );
@@ -178,16 +197,18 @@ export function UserPage(props: {id: string; session: Session}) {
             <ul class="timeline">
               {user.changes.slice().reverse().slice(0, 12).map(change => (
                 <li key={change.time}>
-                  <Ago time={change.time} />: <Group model={change.fromModelId} /> → <Group model={settledIn(user, change)} />
-                  {change.evidence && <p class="hint">The last {change.evidence.rewards} choices brought {number(change.evidence.got, 2)} each; those before {number(change.evidence.before, 2)}.</p>}
+                  <Ago time={change.time} />: <Group model={change.fromModelId} /> {settledIn(user, change) === change.fromModelId ? 'and, after a doubt, the same again' : <>→ <Group model={settledIn(user, change)} /></>}
+                  {change.evidence && <p class="hint">{why(change.evidence)}</p>}
                 </li>
               ))}
             </ul>
           )}
         </Card>
-        <Card title="Last rewards"><Ticks user={user} /></Card>
+        <div>
+          <Card title="Last rewards"><Ticks user={user} /></Card>
+          <NowShown user={props.id} />
+        </div>
       </div>
-      <NowShown user={props.id} />
       {props.session.role === 'admin' && <Erase user={props.id} done={() => setErased(props.id)} />}
     </>
   );

@@ -81,6 +81,10 @@ constexpr Statement kFindBlob{
     "find_blob",
     "SELECT version FROM blobs WHERE p = $1::integer AND name = $2 AND part = 0 "
     "ORDER BY version DESC LIMIT 1"};
+constexpr Statement kListBlobs{
+    "list_blobs",
+    "SELECT name, version, part::bigint, octet_length(bytes)::bigint FROM blobs "
+    "WHERE p = $1::integer ORDER BY name COLLATE \"C\", version, part"};
 constexpr Statement kDeleteBlobs{
     "delete_blobs",
     "WITH mine AS (SELECT p FROM partitions WHERE p = $1::integer AND epoch = $2::bigint), "
@@ -319,6 +323,21 @@ void PostgresCluster::FindBlob(Partition partition, std::string name,
       [partition, name](const Rows& rows) -> Result<std::uint64_t> {
         if (!rows.empty()) return rows.Number(0, 0);
         return Status::NotFound(fmt::format("partition {}: there is no '{}'", partition, name));
+      });
+}
+
+void PostgresCluster::ListBlobs(Partition partition,
+                                Done<Result<std::vector<store::BlobPart>>> done) {
+  Ask<Result<std::vector<store::BlobPart>>>(
+      bulk_, kListBlobs, {Number(partition)}, std::move(done), [](const Rows& rows) {
+        std::vector<store::BlobPart> parts;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          parts.push_back({.id = {.name = rows.Bytes(i, 0),
+                                  .version = rows.Number(i, 1),
+                                  .part = static_cast<std::uint32_t>(rows.Number(i, 2))},
+                           .bytes = rows.Number(i, 3)});
+        }
+        return Result<std::vector<store::BlobPart>>(std::move(parts));
       });
 }
 

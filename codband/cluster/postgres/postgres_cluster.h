@@ -38,6 +38,8 @@ class PostgresCluster final : public store::PartitionLog {
                Done<Result<std::string>> done) override;
   void FindBlob(store::Partition partition, std::string name,
                 Done<Result<std::uint64_t>> done) override;
+  void ListBlobs(store::Partition partition,
+                 Done<Result<std::vector<store::BlobPart>>> done) override;
   void DeleteBlobs(store::Claim claim, std::string name, std::uint64_t below,
                    Done<Status> done) override;
   void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override;

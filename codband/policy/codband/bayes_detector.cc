@@ -162,6 +162,9 @@ class BayesDetector final : public ChangeDetector {
            !(IsPlaced(user) && IsInDoubt(user));
   }
   void ContinueTrial(const LearnStep& step);
+  void Refute(Trial& trial) {
+    if (!trial.in_fashion) hyper_.change_rate().Refute(trial.verdicts);
+  }
   void WeighFashion();
   void Review(const LearnStep& step);
   void ResampleOthers(const LearnStep& step);
@@ -279,7 +282,7 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
   }
   if (trial.old_model == step.user.current.model) {
     trial.left = 0;
-    change_rate.Refute(trial.verdicts);  // the user is back
+    Refute(trial);  // the user is back
     return;
   }
   const RewardNoise& noise = hyper_.noise();
@@ -289,7 +292,7 @@ void BayesDetector::ContinueTrial(const LearnStep& step) {
   if (trial.evidence > 0) {
     change_rate.Confirm(trial.verdicts);
   } else if (!assignment_.HasLeft(step.id, step.user, *old_model, change_rate.hazard())) {
-    change_rate.Refute(trial.verdicts);  // else they have left, if for another model than was told
+    Refute(trial);  // else they have left, if for another model than was told
   }
 }
 
@@ -486,9 +489,9 @@ void BayesDetector::Split(UserRecord& user, std::size_t after, ModelId to) {
   ledger_.Rename(user, to);
   // A change on trial, over before its end, is judged by what there was.
   if (state.trial.left > 0 && !(state.trial.evidence > 0)) {
-    hyper_.change_rate().Refute(state.trial.verdicts);
+    Refute(state.trial);
   }
-  state.trial.Start(from);
+  state.trial.Start(from, hyper_.change_rate().in_fashion());
 }
 
 }  // namespace

@@ -23,15 +23,17 @@ struct Trial {
   static constexpr std::uint8_t kLength = 20;
 
   ModelId old_model = kNoModel;
-  double evidence = 0;     // Σ ln p(r | new) - ln p(r | old)
-  std::uint8_t left = 0;   // observations until the verdict; 0: no trial
-  Verdicts verdicts = {};  // on all changes of the user
+  double evidence = 0;      // Σ ln p(r | new) - ln p(r | old)
+  std::uint8_t left = 0;    // observations until the verdict; 0: no trial
+  Verdicts verdicts = {};   // on all changes of the user
+  bool in_fashion = false;  // whether it was found because many users seemed to change at once
   // Stored here to save space (bayes_detector.h): observations until another outlier may be left
   // out, and whether the place of the user's period in the pool is known.
   std::uint8_t outlier_pause = 0;
   bool placed = false;
 
-  void Start(ModelId from) {
+  void Start(ModelId from, bool fashion) {
+    in_fashion = fashion;
     old_model = from;
     evidence = 0;
     left = kLength;
@@ -43,7 +45,8 @@ struct Trial {
     out.U8(left);
     out.U8(verdicts.confirmed);
     out.U8(verdicts.refuted);
-    out.U8(static_cast<std::uint8_t>(outlier_pause | (placed ? kPlaced : 0)));
+    out.U8(static_cast<std::uint8_t>(outlier_pause | (placed ? kPlaced : 0) |
+                                     (in_fashion ? kInFashion : 0)));
   }
   void Load(ByteReader& in) {
     old_model = in.U64("old model of a change");
@@ -52,12 +55,14 @@ struct Trial {
     if (left > kLength) in.Fail("rest of a trial", "is too long");
     verdicts = {.confirmed = in.U8("confirmed changes"), .refuted = in.U8("refuted changes")};
     const std::uint8_t pause = in.U8("pause after an outlier");
-    outlier_pause = pause & static_cast<std::uint8_t>(~kPlaced);
+    outlier_pause = pause & static_cast<std::uint8_t>(~(kPlaced | kInFashion));
     placed = (pause & kPlaced) != 0;
+    in_fashion = (pause & kInFashion) != 0;
   }
 
  private:
   static constexpr std::uint8_t kPlaced = 0x80;
+  static constexpr std::uint8_t kInFashion = 0x40;
 };
 
 // The hazard rate of changes, learned: the share of observations at which a change was found and
@@ -65,7 +70,10 @@ struct Trial {
 // noise, drifting parameters), and evidence for a change is worth less than it seems: every refuted
 // change divides the hazard by e, every confirmed one undoes a tenth of that. In equilibrium at
 // most one change in eleven is refuted. If only one user's changes keep being refuted, at most 1 +
-// (their confirmed changes) of them count.
+// (their confirmed changes) of them count. Those that were found because of a fashion (fashion.h)
+// do not: they say nothing of how much evidence for a change is worth in calm times, and a pool
+// that forms looks like a fashion for a while. Charged for it, calm times would never see a change
+// again, and what is never found is never confirmed.
 class ChangeRate {
  public:
   // `start` is the initial hazard, with the weight of one change.
@@ -80,6 +88,8 @@ class ChangeRate {
     if (learned_) fashion_.Weigh(calm(), ratio, users);
   }
   void EndFashion() { fashion_ = {}; }
+  // Whether a change is found now because of a fashion: most of the hazard is its.
+  bool in_fashion() const { return hazard() > 2 * calm(); }
 
   // What is known of it, and what other partitions know (shared_pool.h), which is not saved here. A
   // partition whose changes are confirmed takes away from the caution of others too: its own may be

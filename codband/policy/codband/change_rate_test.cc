@@ -47,6 +47,35 @@ TEST(ChangeRateTest, FixedHazardStaysAsItIs) {
   EXPECT_EQ(rate.hazard(), 0.01);
 }
 
+TEST(ChangeRateTest, TellsWhenMostOfTheHazardIsOfAFashion) {
+  ChangeRate rate(0.001, true);
+  EXPECT_FALSE(rate.in_fashion());
+  for (int i = 0; i < 30; ++i) rate.Weigh(8, 10);
+  EXPECT_TRUE(rate.in_fashion());
+  rate.EndFashion();
+  EXPECT_FALSE(rate.in_fashion());
+}
+
+TEST(TrialTest, SaveLoadKeepsAllOfIt) {
+  for (int flags = 0; flags < 4; ++flags) {
+    Trial trial;
+    trial.Start(7, (flags & 1) != 0);
+    trial.placed = (flags & 2) != 0;
+    trial.outlier_pause = 16;
+    ByteWriter out;
+    trial.Save(out);
+    ByteReader in(out.bytes());
+    Trial restored;
+    restored.Load(in);
+    ASSERT_TRUE(in.ok());
+    EXPECT_EQ(restored.old_model, 7U);
+    EXPECT_EQ(restored.left, Trial::kLength);
+    EXPECT_EQ(restored.in_fashion, trial.in_fashion);
+    EXPECT_EQ(restored.placed, trial.placed);
+    EXPECT_EQ(restored.outlier_pause, 16);
+  }
+}
+
 TEST(ChangeRateTest, SaveLoadGoesOnAlike) {
   Verdicts user;
   ChangeRate rate(0.01, true);

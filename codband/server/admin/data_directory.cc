@@ -26,11 +26,15 @@ std::filesystem::path NotePath(const std::filesystem::path& data) { return data 
 // The reason in a reply other than 2xx: {"error": {"message": …}}, or its text.
 std::string ErrorText(const HttpReply& reply) {
   const Json json = Json::parse(reply.body, nullptr, false);
-  const auto pointer = Json::json_pointer("/error/message");
-  if (json.is_object() && json.contains(pointer) && json[pointer].is_string()) {
+  const auto text = [&](const char* name) -> std::string {
+    const auto pointer = Json::json_pointer(name);
+    if (!json.is_object() || !json.contains(pointer) || !json[pointer].is_string()) return {};
     return json[pointer].get<std::string>();
-  }
-  return reply.body.empty() ? "no reason given" : reply.body;
+  };
+  const std::string message = text("/error/message");
+  if (message.empty()) return reply.body.empty() ? "no reason given" : reply.body;
+  const std::string field = text("/error/field");
+  return field.empty() ? message : field + " " + message;
 }
 
 Result<std::unique_ptr<HttpClient>> ConnectTo(const ServerNote& server) {

@@ -194,6 +194,9 @@ Result<std::unique_ptr<Server>> Serving::StartHttp(const ServerOptions& options)
   ClusterServiceOptions cluster{
       .max_line_bytes = options.max_body_bytes, .api = std::move(api), .dim = member_->dim()};
   cluster.add_facts = [member = member_.get()](ClusterFacts& facts) { member->AddFacts(facts); };
+  cluster.look_at_erasure = [member = member_.get()](const ErasureId& id) {
+    return member->LookAtErasure(id);
+  };
   auto service = std::make_unique<ClusterService>(member_->directory(), std::move(cluster));
   service_ = service.get();
   return Server::Start(std::move(service), options);

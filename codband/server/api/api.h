@@ -79,6 +79,7 @@ class Api final : public Service {
   Awaitable<void> DeleteItem(Call& call);
   Awaitable<void> GetUser(Call& call);
   Awaitable<void> ForgetUser(Call& call);
+  Awaitable<void> GetErasure(Call& call);
   Awaitable<void> ListModels(Call& call);
   Awaitable<void> GetModel(Call& call);
   Awaitable<void> ListChanges(Call& call);

@@ -221,6 +221,13 @@ Awaitable<void> Api::GetUser(Call& call) {
 
 Awaitable<void> Api::ForgetUser(Call& call) { return ChangeById(call, &engine::Engine::Forget); }
 
+// Nodes of a cluster answer it themselves (ClusterService).
+Awaitable<void> Api::GetErasure(Call& call) {
+  SetApiError(call.reply, Status::NotFound("id: there is no such erasure; they are counted in a "
+                                           "cluster alone, one server forgets at once"));
+  co_return;
+}
+
 Awaitable<void> Api::ListModels(Call& call) {
   const Result<std::size_t> top = CountParameter(call.match, "top", kMaxTop, 10);
   if (!top.ok()) co_return SetApiError(call.reply, top.status());

@@ -24,6 +24,7 @@ std::span<const Api::Row> Api::Table() {
       {{kDelete, "/v1/items/{id}", "deleteItem", kNone, kItems}, &Api::DeleteItem},
       {{kGet, "/v1/users/{id}", "getUser", kNone, kRead}, &Api::GetUser},
       {{kDelete, "/v1/users/{id}", "forgetUser", kNone, kAdmin}, &Api::ForgetUser},
+      {{kGet, "/v1/erasures/{id}", "getErasure", kNone, kAdmin}, &Api::GetErasure},
       {{kGet, "/v1/models", "listModels", kNone, kRead}, &Api::ListModels},
       {{kGet, "/v1/models/{id}", "getModel", kNone, kRead}, &Api::GetModel},
       {{kGet, "/v1/changes", "listChanges", kNone, kRead}, &Api::ListChanges},

@@ -8,7 +8,9 @@
 #include <random>
 #include <utility>
 
+#include "codband/base/file.h"
 #include "codband/cluster/await.h"
+#include "codband/cluster/postgres/database_health.h"
 #include "codband/cluster/postgres/postgres_log.h"
 
 namespace codband::server {
@@ -68,6 +70,9 @@ Result<std::unique_ptr<ClusterMember>> ClusterMember::Open(const ClusterOptions&
   if (!partition_log.ok()) return partition_log.status();
   std::unique_ptr<ClusterMember> member(
       new ClusterMember(options, std::move(log), std::move(partition_log).value()));
+  const auto health = cluster::ExamineDatabase(options.dsns[0], options.loop);
+  if (!health.ok()) return health.status();
+  member->loop_id_ = health.value().loop_id;
   using States = std::vector<store::PartitionState>;
   const auto states = cluster::Await<Result<States>>(
       [&](auto done) { member->log_->ListPartitions(std::move(done)); });
@@ -93,6 +98,7 @@ ClusterMember::~ClusterMember() {
   });
   gone.get_future().wait();
   host_.reset();
+  erasures_.reset();
   pool_.reset();
   catalogue_.reset();
   log_.reset();
@@ -119,7 +125,28 @@ void ClusterMember::ServePartition(const Serve& serve, const store::Claim& claim
   serve(claim.partition, engine);
 }
 
+void ClusterMember::KeepCopiesOfThisLoop(const std::filesystem::path& data) const {
+  const std::filesystem::path file = data / "loop";
+  const auto known = ReadFile(file);
+  if (known.ok() && known.value() == loop_id_) return;
+  bool dropped = false;
+  for (store::Partition partition = 0; partition < store::kMostPartitions; ++partition) {
+    std::error_code ignored;
+    dropped |= std::filesystem::remove_all(CopyDirectory(data, partition), ignored) > 0;
+  }
+  const Status noted = WriteFileDurably(file, loop_id_, FileAccess::kPrivate);
+  if (!log_sink_ || (noted.ok() && !dropped)) return;
+  log_sink_({.level = LogLevel::kWarning,
+             .cause = "cluster",
+             .message = noted.ok()
+                            ? fmt::format("{}: the copies there are not of this loop, they are "
+                                          "deleted and made anew",
+                                          data.string())
+                            : noted.message()});
+}
+
 void ClusterMember::Join(const std::string& url, EngineHostOptions engines, Serve serve) {
+  KeepCopiesOfThisLoop(engines.data);
   engines.partitions = directory_->partitions();
   if (engines.partitions > 1) {
     catalogue_ = std::make_unique<SharedCatalogue>(*log_, log_sink_);
@@ -130,6 +157,15 @@ void ClusterMember::Join(const std::string& url, EngineHostOptions engines, Serv
       catalogue_->Change(std::move(change), std::move(done));
     };
   }
+  Erasures::Options erasures{
+      .partitions = engines.partitions, .data = engines.data, .log = log_sink_};
+  if (pool_ != nullptr) {
+    erasures.pool_at = [this](store::Partition partition, std::uint64_t cleared) {
+      return pool_->PoolAt(partition, cleared);
+    };
+  }
+  erasures_ = std::make_unique<Erasures>(*log_, std::move(erasures));
+  engines.erasures = erasures_.get();
   host_ = std::make_unique<EngineHost>(
       *log_, std::move(engines),
       [this, serve = std::move(serve)](const store::Claim& claim, engine::Engine* engine) {

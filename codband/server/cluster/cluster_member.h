@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "codband/server/api/metrics.h"
 #include "codband/server/cluster/cluster_directory.h"
 #include "codband/server/cluster/engine_host.h"
+#include "codband/server/cluster/erasures.h"
 #include "codband/server/cluster/pool_keeper.h"
 #include "codband/server/cluster/shared_catalogue.h"
 #include "codband/store/partition_log.h"
@@ -50,16 +52,23 @@ class ClusterMember {
   // Hands the partitions over and leaves; waits for it, but not for long if the log is away.
   void Leave();
 
+  // Whether anything is left of a user who was forgotten. From any thread, blocks; after Join.
+  Result<ErasureProgress> LookAtErasure(const ErasureId& id) { return erasures_->Look(id); }
+
   // What the engines share, for the metrics. From any thread.
   void AddFacts(ClusterFacts& facts) const;
 
  private:
   ClusterMember(const ClusterOptions& options, LogSink log,
                 std::unique_ptr<store::PartitionLog> partition_log);
+  // Copies of another loop, or of nobody knows which, are deleted: their frames have the same
+  // numbers.
+  void KeepCopiesOfThisLoop(const std::filesystem::path& data) const;
   void ServePartition(const Serve& serve, const store::Claim& claim, engine::Engine* engine);
 
   const ClusterOptions options_;
   const LogSink log_sink_;
+  std::string loop_id_;
   LoopIdentity identity_;  // of a loop of several partitions
   // In the order of what they need: callbacks of the log run on the timers.
   std::unique_ptr<cluster::ThreadTimers> timers_;
@@ -67,6 +76,7 @@ class ClusterMember {
   std::unique_ptr<ClusterDirectory> directory_;
   std::unique_ptr<SharedCatalogue> catalogue_;  // null if there is one partition
   std::unique_ptr<PoolKeeper> pool_;            // the same
+  std::unique_ptr<Erasures> erasures_;
   std::unique_ptr<EngineHost> host_;
   std::unique_ptr<cluster::Node> node_;  // used on the timers alone
 };

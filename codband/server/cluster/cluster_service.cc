@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <thread>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "codband/server/api/decision_log.h"
 #include "codband/server/api/personalizer_json.h"
 #include "codband/server/api/request_json.h"
+#include "codband/server/cluster/cluster_history.h"
 #include "codband/server/cluster/node_report.h"
 #include "codband/server/http/http_client.h"
 
@@ -78,6 +80,13 @@ void MarkLookedInto(JsonParser& parser, const std::string& body, std::vector<boo
       looked_into[partition] = true;
     }
   }
+}
+
+// The user is forgotten, and something of them is still to be erased.
+void SetErasing(Reply& reply, const ErasureId& id) {
+  reply.Reset();
+  reply.status = 202;
+  reply.body = fmt::format(R"({{"erasure":"{0}","status":"/v1/erasures/{0}"}})", id.ToText());
 }
 
 }  // namespace
@@ -210,17 +219,12 @@ Awaitable<void> ClusterService::Handle(Call& call) {
     call.reply.body = R"({"status":"live"})";
     co_return;
   }
-  Destination destination = DestinationOf(call);
+  // Whom it is for is read from the request itself, also if another node has passed it on: anybody
+  // can send that header.
+  const Destination destination = DestinationOf(call);
   if (destination.kind == Destination::Kind::kNode) {
     co_await Report(call);
     co_return;
-  }
-  if (!call.head.forwarded.empty()) {
-    // Who has passed it on knows whom it is for; its map may be older or newer than ours.
-    if (const auto meant = ReadForwardedTo(call.head.forwarded)) {
-      destination.kind = meant->kind;
-      destination.partition = meant->partition;
-    }
   }
   if (destination.kind == Destination::Kind::kHistory) {
     co_await DeliverHistory(call);
@@ -238,6 +242,7 @@ Awaitable<void> ClusterService::Deliver(Call& call, const Destination& destinati
       SetMisdirected(call.reply);
       co_return;
     }
+    call.reply.Reset();  // of what another node has answered
     if (stopping_ || std::chrono::steady_clock::now() >= deadline) break;
     call.reply.Reset();  // another node may have said that it does not have it
     co_await Pause(call.worker);
@@ -271,7 +276,16 @@ Awaitable<ClusterService::Tried> ClusterService::Try(Call& call, const Destinati
 
 Awaitable<ClusterService::Tried> ClusterService::Answer(Call& call, store::Partition partition,
                                                         std::shared_ptr<Served> served) {
+  const std::string_view operation = call.match.route->operation;
+  if (operation == "getErasure") {
+    co_await TellErasure(call, partition, served->engine);
+    co_return Tried::kAnswered;
+  }
   co_await served->api.Handle(call);
+  if (operation == "forgetUser" && call.reply.status == 204) {
+    SetErasing(call.reply,
+               {.partition = partition, .sequence = served->engine.Stats().committed_sequence});
+  }
   if (call.reply.stream != nullptr) {
     call.reply.stream = std::make_shared<HeldReply>(served, std::move(call.reply.stream));
   }
@@ -334,7 +348,7 @@ Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Desti
   }
   HttpRequest request{.method = call.head.method,
                       .target = call.head.target,
-                      .headers = {{kForwardedHeader, ForwardedTo(destination)}},
+                      .headers = {{kForwardedHeader, "yes"}},
                       .body = std::string(call.body)};
   if (!call.head.api_key.empty()) request.headers.emplace_back("X-API-Key", call.head.api_key);
   ++forwarded_;
@@ -355,6 +369,34 @@ Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Desti
   const bool misdirected =
       reply.value().status == kMisdirected && call.reply.body.starts_with(kMisdirectedBody);
   co_return misdirected ? Tried::kNotNow : Tried::kAnswered;
+}
+
+Awaitable<void> ClusterService::TellErasure(Call& call, store::Partition partition,
+                                            engine::Engine& engine) {
+  const auto text = DecodeId(call.match.raw_id);
+  const auto id = text.ok() ? ErasureId::Parse(text.value()) : std::nullopt;
+  if (!id || id->partition != partition || id->sequence == 0 ||
+      id->sequence > engine.Stats().committed_sequence) {
+    SetApiError(
+        call.reply,
+        {.status = 404, .code = "NotFound", .field = "id", .message = "there is no such erasure"});
+    co_return;
+  }
+  Pending<Result<ErasureProgress>> pending(call.worker);
+  RunOn(forwards_, pending, [&] { return options_.look_at_erasure(*id); });
+  co_await pending.Wait();
+  const Result<ErasureProgress> progress = pending.Take();
+  if (!progress.ok()) {
+    SetNotHere(call.reply, "");
+    co_return;
+  }
+  const std::vector<std::string>& waits = progress.value().waits_for;
+  call.reply.body = fmt::format(R"({{"erasure":"{}","state":"{}","waitsFor":[)", id->ToText(),
+                                waits.empty() ? "erased" : "erasing");
+  for (const std::string& each : waits) {
+    call.reply.body += fmt::format(R"({}"{}")", call.reply.body.back() == '[' ? "" : ",", each);
+  }
+  call.reply.body += "]}";
 }
 
 Awaitable<void> ClusterService::Report(Call& call) {
@@ -388,12 +430,30 @@ Awaitable<void> ClusterService::Report(Call& call) {
   call.reply.body = RenderMetrics(facts);
 }
 
+// Every partition gets the events of its users. If one fails, those before it have learned theirs:
+// whoever sends all of it again repeats nothing.
 Awaitable<void> ClusterService::DeliverHistory(Call& call) {
-  SetApiError(call.reply,
-              {.status = 501,
-               .code = "NotImplemented",
-               .message = "a history cannot be imported into a loop of several partitions yet"});
-  co_return;
+  JsonParser& parser = parsers_[call.worker.index()];
+  const auto parts = SplitHistory(parser, call.body, options_.dim, directory_);
+  if (!parts.ok()) co_return SetApiError(call.reply, parts.status());
+  const std::string_view whole = call.body;
+  HistoryOutcome outcome;
+  for (const HistoryPart& part : parts.value()) {
+    call.body = part.body;
+    call.reply.Reset();
+    const Destination destination{.kind = Destination::Kind::kPartition,
+                                  .partition = part.partition};
+    co_await Deliver(call, destination);
+    if (call.reply.status != 200) break;
+    const Status added = AddHistoryReply(parser, call.reply.body, part, outcome);
+    if (!added.ok()) SetApiError(call.reply, Status(StatusCode::kUnavailable, added.message()));
+    if (!added.ok()) break;
+  }
+  call.body = whole;
+  if (call.reply.status != 200) co_return;
+  std::ranges::sort(outcome.skipped, {}, &HistoryOutcome::Skipped::index);
+  call.reply.Reset();
+  AppendHistoryReply(call.reply.body, outcome);
 }
 
 std::unique_ptr<BodyStream> ClusterService::OpenStream(

@@ -15,6 +15,7 @@
 #include "codband/server/api/metrics.h"
 #include "codband/server/cluster/cluster_directory.h"
 #include "codband/server/cluster/destination.h"
+#include "codband/server/cluster/erasures.h"
 #include "codband/server/http/service.h"
 
 namespace codband::server {
@@ -25,6 +26,8 @@ struct ClusterServiceOptions {
   std::size_t dim = 0;  // features of an item; 0: every name has a column
   // Beside what the service knows itself; may be empty.
   std::function<void(ClusterFacts&)> add_facts = {};
+  // Whether anything is left of a user who was forgotten. May block.
+  std::function<Result<ErasureProgress>(const ErasureId& id)> look_at_erasure = {};
 };
 
 // The API of a node. Requests for a partition that this node has are answered, others are passed on
@@ -71,6 +74,8 @@ class ClusterService final : public Service {
                                      std::vector<bool> looked_into);
   Awaitable<Tried> Forward(Call& call, const Destination& destination, const std::string& url);
   Awaitable<void> Report(Call& call);
+  // Of the partition whose engine this is.
+  Awaitable<void> TellErasure(Call& call, store::Partition partition, engine::Engine& engine);
   Awaitable<void> DeliverHistory(Call& call);
   void SetMisdirected(Reply& reply) const;
   void SetNotHere(Reply& reply, const std::string& owner) const;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,11 +31,5 @@ struct Destination {
 // it says what is wrong.
 Destination DestinationOf(const Call& call, const ClusterDirectory& directory, JsonParser& parser,
                           std::size_t dim, std::string_view user_from);
-
-// In the header kForwardedHeader of a request that is passed on: whom it is for. What does not hold
-// it says so with 421; to an event with the partitions that it has looked into.
-std::string ForwardedTo(const Destination& destination);
-// The other way round; nothing if it is no such text.
-std::optional<Destination> ReadForwardedTo(std::string_view text);
 
 }  // namespace codband::server

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <future>
-#include <optional>
 #include <utility>
 
 #include "codband/base/clock.h"
@@ -23,33 +21,11 @@ constexpr std::uint64_t kLeastStoreBytes = 4 << 20;
 constexpr std::size_t kLeastUserBytes = 16 << 20;
 constexpr std::size_t kLeastUsers = 1000;
 
-// What callbacks have for the thread that waits.
-class Mailbox {
- public:
-  void Put(std::function<void()> task) {
-    {
-      const std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    changed_.notify_one();
-  }
-  void RunNext() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !tasks_.empty(); });
-    const auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
-  }
-
- private:
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-};
-
-std::filesystem::path DirectoryOf(const std::filesystem::path& data, store::Partition partition) {
-  return data / fmt::format("partition-{}", partition);
+Erasures::Cleared ClearedOf(engine::Engine& engine) {
+  const engine::EngineStats stats = engine.Stats();
+  return {.cleared = stats.cleared_sequence,
+          .erased = stats.erased_sequence,
+          .last_erased = stats.last_erased_sequence};
 }
 
 }  // namespace
@@ -96,9 +72,11 @@ void EngineHost::Live(Life& life, const std::function<void(Status)>& done) {
   if (engine.ok()) serve_(life.state.claim(), engine.value().get());
   done(engine.status());
   if (engine.ok()) {
-    KeepCheckpoints(life);
+    KeepCheckpoints(life, *engine.value());
     EndEngine(life, *engine.value());
+    const std::uint64_t erased = ClearedOf(*engine.value()).erased;
     engine.value().reset();
+    if (options_.erasures != nullptr) options_.erasures->LeaveCopy(life.state.partition, erased);
   }
   std::unique_lock lock(life.mutex);
   life.changed.wait(lock, [&] { return life.closing; });
@@ -144,17 +122,13 @@ engine::EngineOptions EngineHost::EngineOptionsOf(store::Partition partition) co
 
 Result<std::unique_ptr<engine::Engine>> EngineHost::OpenEngine(Life& life) {
   const store::Partition partition = life.state.partition;
-  auto replica = cluster::StoreReplica::Open(DirectoryOf(options_.data, partition), StoreOptions());
+  if (options_.erasures != nullptr) options_.erasures->UseCopy(partition);
+  auto replica =
+      cluster::StoreReplica::Open(CopyDirectory(options_.data, partition), StoreOptions());
   if (!replica.ok()) return replica.status();
   const std::uint64_t had = replica.value()->position().sequence;
-  Mailbox mailbox;
-  std::optional<Status> caught_up;
-  cluster::CatchUp(
-      log_, partition, *replica.value(), life.state.last_sequence,
-      [&](std::function<void()> task) { mailbox.Put(std::move(task)); },
-      [&](Status status) { caught_up = std::move(status); });
-  while (!caught_up) mailbox.RunNext();
-  CODBAND_RETURN_IF_ERROR(*caught_up);
+  CODBAND_RETURN_IF_ERROR(
+      cluster::CatchUpAndWait(log_, partition, *replica.value(), life.state.last_sequence));
   Tell(LogLevel::kInfo, fmt::format("partition {}: the local copy had {} frames of {}", partition,
                                     had, life.state.last_sequence));
   const store::Claim claim = life.state.claim();
@@ -176,29 +150,36 @@ Result<std::unique_ptr<engine::Engine>> EngineHost::OpenEngine(Life& life) {
   return engine;
 }
 
-void EngineHost::KeepCheckpoints(Life& life) {
+// A checkpoint is due after so many frames or so long, if there is a frame that it would have or
+// something that the last one had and the engine has cleared since.
+void EngineHost::KeepCheckpoints(Life& life, engine::Engine& engine) {
   std::uint64_t stored = life.state.first_sequence - 1;  // what a checkpoint has
   std::uint32_t attempt = 0;
   double last_seconds = WallSeconds();
+  Erasures::Cleared noted;
   std::unique_lock lock(life.mutex);
   while (true) {
     const bool closing = life.changed.wait_for(lock, kLookPeriod, [&] { return life.closing; });
-    if (closing && life.fenced) return;
+    if (closing) return;
     const std::uint64_t frames = life.store->position().sequence - stored;
     const double waited_ms = 1000 * (WallSeconds() - last_seconds);
-    const bool due =
-        frames >= options_.checkpoint_frames ||
-        (frames > 0 && waited_ms >= static_cast<double>(options_.checkpoint_interval_ms));
-    if (closing) return;
-    if (!due) continue;
+    const bool interval_over = waited_ms >= static_cast<double>(options_.checkpoint_interval_ms);
+    if (frames < options_.checkpoint_frames && !interval_over) continue;
     lock.unlock();
-    const Status status = StoreOneCheckpoint(life, stored, ++attempt);
-    if (!status.ok()) {
-      Tell(LogLevel::kWarning,
-           fmt::format("partition {}: no checkpoint could be stored: {}; nothing is lost, it is "
-                       "tried again, the log grows meanwhile",
-                       life.state.partition, status.message()));
+    const Erasures::Cleared cleared = ClearedOf(engine);
+    if (frames > 0 || !(cleared == noted)) {
+      const Status status = StoreOneCheckpoint(life, stored, ++attempt);
+      if (status.ok()) {
+        noted = cleared;
+      } else {
+        Tell(LogLevel::kWarning,
+             fmt::format("partition {}: no checkpoint could be stored: {}; nothing is lost, it is "
+                         "tried again, the log grows meanwhile",
+                         life.state.partition, status.message()));
+      }
     }
+    // Which pool was in it may be known later.
+    if (options_.erasures != nullptr) options_.erasures->NoteCheckpoint(life.state.claim(), noted);
     last_seconds = WallSeconds();
     lock.lock();
   }
@@ -207,7 +188,7 @@ void EngineHost::KeepCheckpoints(Life& life) {
 // The store is not closed while this thread is here.
 Status EngineHost::StoreOneCheckpoint(Life& life, std::uint64_t& sequence, std::uint32_t attempt) {
   const std::filesystem::path directory =
-      DirectoryOf(options_.data, life.state.partition) / "checkpoint";
+      CopyDirectory(options_.data, life.state.partition) / "checkpoint";
   std::error_code ignored;
   std::filesystem::remove_all(directory, ignored);
   CODBAND_RETURN_IF_ERROR(life.store->Backup(directory));

@@ -14,6 +14,7 @@
 #include "codband/cluster/node.h"
 #include "codband/cluster/replicated_store.h"
 #include "codband/engine/engine.h"
+#include "codband/server/cluster/erasures.h"
 #include "codband/store/partition_log.h"
 #include "codband/store/rocksdb_store.h"
 
@@ -27,6 +28,7 @@ struct EngineHostOptions {
   std::function<void(const engine::FinishedDecision&)> on_finished = {};
   std::uint64_t checkpoint_frames = 20'000;      // a checkpoint goes to the log after so many
   std::int64_t checkpoint_interval_ms = 60'000;  // or so long
+  Erasures* erasures = nullptr;  // told what is erased, and which copies are in use; may be null
 };
 
 // Serves engines on the log of their partitions: the local copy catches up with the log, an engine
@@ -65,7 +67,7 @@ class EngineHost final : public cluster::PartitionHost {
   engine::EngineOptions EngineOptionsOf(store::Partition partition) const;
   void EndEngine(Life& life, engine::Engine& engine);
   // Until it is to be closed.
-  void KeepCheckpoints(Life& life);
+  void KeepCheckpoints(Life& life, engine::Engine& engine);
   Status StoreOneCheckpoint(Life& life, std::uint64_t& sequence, std::uint32_t attempt);
   void Tell(LogLevel level, std::string message) const;
 

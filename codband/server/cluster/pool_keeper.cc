@@ -9,6 +9,7 @@
 #include "codband/base/bytes.h"
 #include "codband/base/clock.h"
 #include "codband/cluster/await.h"
+#include "codband/server/cluster/log_calls.h"
 
 namespace codband::server {
 namespace {
@@ -16,29 +17,11 @@ namespace {
 using cluster::Await;
 using store::Partition;
 
-constexpr const char* kRegister = "register";
-constexpr Partition kMerger = 0;  // whose owner merges
-constexpr int kEpochShift = 32;   // versions of later owners are higher
-
-std::string PoolName(Partition partition) { return fmt::format("pool.{}", partition); }
+constexpr int kEpochShift = 32;  // versions of later owners are higher
+// No register and no pool of before begins like this.
+constexpr std::uint64_t kWithSequences = 0xffff'5e90'ffff'5e90;
 
 std::int64_t NowMs() { return static_cast<std::int64_t>(1000 * WallSeconds()); }
-
-// 0 if there is none.
-Result<std::uint64_t> FindVersion(store::PartitionLog& log, Partition partition,
-                                  const std::string& name) {
-  auto found = Await<Result<std::uint64_t>>(
-      [&](auto done) { log.FindBlob(partition, name, std::move(done)); });
-  if (found.status().code() == StatusCode::kNotFound) return std::uint64_t{0};
-  return found;
-}
-
-Result<std::string> GetBlob(store::PartitionLog& log, Partition partition, const std::string& name,
-                            std::uint64_t version) {
-  return Await<Result<std::string>>([&](auto done) {
-    log.GetBlob(partition, {.name = name, .version = version}, std::move(done));
-  });
-}
 
 // Puts a version and deletes those before it.
 Status Replace(store::PartitionLog& log, const store::Claim& claim, const std::string& name,
@@ -51,18 +34,54 @@ Status Replace(store::PartitionLog& log, const store::Claim& claim, const std::s
   return put;
 }
 
-// What was there a moment ago was replaced: the next look finds it.
-bool WasReplaced(const Status& status) { return status.code() == StatusCode::kNotFound; }
+using Numbers = std::map<Partition, std::uint64_t>;
+
+void SaveNumbers(const Numbers& numbers, ByteWriter& out) {
+  out.U64(numbers.size());
+  for (const auto& [partition, number] : numbers) {
+    out.U32(partition);
+    out.U64(number);
+  }
+}
+
+Numbers LoadNumbers(ByteReader& in) {
+  Numbers numbers;
+  for (std::size_t left = in.Count("number of registers", 12); left > 0 && in.ok(); --left) {
+    const Partition partition = in.U32("partition");
+    numbers[partition] = in.U64("version");
+  }
+  return numbers;
+}
 
 }  // namespace
 
+std::string RegisterBlob::Encode() const {
+  ByteWriter out;
+  out.U64(kWithSequences);
+  out.U64(sequence);
+  out.String(bytes);
+  return out.Take();
+}
+
+Result<RegisterBlob> RegisterBlob::Decode(std::string_view bytes) {
+  ByteReader in(bytes);
+  RegisterBlob blob;
+  if (!in.Skip(kWithSequences)) {
+    blob.bytes = bytes;
+    return blob;
+  }
+  blob.sequence = in.U64("log entry");
+  blob.bytes = in.String("register");
+  in.ExpectEnd();
+  if (in.ok()) return blob;
+  return Status::Corruption("a register cannot be read: " + in.status().message());
+}
+
 std::string PoolBlob::Encode() const {
   ByteWriter out;
-  out.U64(registers.size());
-  for (const auto& [partition, version] : registers) {
-    out.U32(partition);
-    out.U64(version);
-  }
+  out.U64(kWithSequences);
+  SaveNumbers(sequences, out);
+  SaveNumbers(registers, out);
   out.String(import);
   return out.Take();
 }
@@ -70,15 +89,15 @@ std::string PoolBlob::Encode() const {
 Result<PoolBlob> PoolBlob::Decode(std::string_view bytes) {
   ByteReader in(bytes);
   PoolBlob blob;
-  for (std::size_t left = in.Count("number of registers", 12); left > 0 && in.ok(); --left) {
-    const Partition partition = in.U32("partition");
-    blob.registers[partition] = in.U64("version");
-  }
+  if (in.Skip(kWithSequences)) blob.sequences = LoadNumbers(in);
+  blob.registers = LoadNumbers(in);
   blob.import = in.String("pool");
   in.ExpectEnd();
   if (in.ok()) return blob;
   return Status::Corruption("a pool cannot be read: " + in.status().message());
 }
+
+std::string PoolKeeper::PoolName(Partition partition) { return fmt::format("pool.{}", partition); }
 
 PoolKeeper::PoolKeeper(store::PartitionLog& log, Partition partitions, LogSink sink)
     : log_(log), partitions_(partitions), sink_(std::move(sink)), thread_([this] { Run(); }) {}
@@ -160,18 +179,20 @@ std::int64_t PoolKeeper::SpacingMs(std::int64_t bytes_each) const {
 Status PoolKeeper::Publish(Member& member, std::int64_t now_ms) {
   if (now_ms < member.next_ms) return {};
   const std::uint64_t version = member.claim.epoch << kEpochShift | (member.registers + 1);
-  std::optional<std::string> bytes;
+  std::optional<engine::Partition::Register> made;
   std::uint64_t learned = member.learned;
   member.lent.Use([&](engine::Partition& partition) {
     learned = partition.learned();
     if (learned == member.learned) return;
-    bytes = partition.Publish(version, now_ms - member.published_ms >= kAtTheLatestMs);
+    made = partition.Publish(version, now_ms - member.published_ms >= kAtTheLatestMs);
   });
-  if (!bytes) return {};
-  const auto size = static_cast<std::int64_t>(bytes->size());
+  if (!made) return {};
+  const RegisterBlob blob{.sequence = made->sequence, .bytes = std::move(made->bytes)};
+  std::string bytes = blob.Encode();
+  const auto size = static_cast<std::int64_t>(bytes.size());
   ++member.registers;
   member.next_ms = now_ms + SpacingMs(size);
-  const Status put = Replace(log_, member.claim, kRegister, version, std::move(*bytes));
+  const Status put = Replace(log_, member.claim, kRegister, version, std::move(bytes));
   if (!put.ok()) {
     member.published_ms = 0;  // what was in it is no news any more, but nobody has it
     return put;
@@ -189,12 +210,15 @@ Status PoolKeeper::ReadRegisters() {
     const auto version = FindVersion(log_, partition, kRegister);
     if (!version.ok()) return version.status();
     if (version.value() <= versions_[partition]) continue;
-    auto bytes = GetBlob(log_, partition, kRegister, version.value());
+    const auto bytes = GetBlob(log_, partition, kRegister, version.value());
     if (WasReplaced(bytes.status())) continue;
     if (!bytes.ok()) return bytes.status();
-    const auto put = shelf_.Put(std::move(bytes).value());
+    auto blob = RegisterBlob::Decode(bytes.value());
+    if (!blob.ok()) return blob.status();
+    const auto put = shelf_.Put(std::move(blob.value().bytes));
     if (!put.ok()) return put.status();
     versions_[partition] = version.value();
+    sequences_[partition] = blob.value().sequence;
   }
   return {};
 }
@@ -215,6 +239,7 @@ Status PoolKeeper::Merge(Member& first, std::int64_t now_ms) {
     shelf_ = {};
     versions_.clear();
     merged_versions_.clear();
+    sequences_.clear();
     pools_ = 0;
     next_merge_ms_ = 0;
     epoch_ = first.claim.epoch;
@@ -243,7 +268,7 @@ Status PoolKeeper::WritePools(Member& first, const SharedPool::Merged& merged) {
   std::uint64_t bytes = 0;
   // Partition 0 last: a merger goes on with that one, and the others have it then.
   for (auto each = merged.imports.rbegin(); each != merged.imports.rend(); ++each) {
-    const PoolBlob blob{.registers = versions_, .import = each->second};
+    const PoolBlob blob{.registers = versions_, .import = each->second, .sequences = sequences_};
     std::string encoded = blob.Encode();
     bytes += encoded.size();
     CODBAND_RETURN_IF_ERROR(
@@ -259,6 +284,8 @@ Status PoolKeeper::WritePools(Member& first, const SharedPool::Merged& merged) {
 
 Status PoolKeeper::Import(const std::shared_ptr<Member>& member) {
   if (member->importing) return {};
+  NoteImported(*member);
+  if (member->import_failed.exchange(false)) member->pool = 0;  // once more
   const Partition partition = member->claim.partition;
   const auto version = FindVersion(log_, kMerger, PoolName(partition));
   if (!version.ok()) return version.status();
@@ -268,10 +295,12 @@ Status PoolKeeper::Import(const std::shared_ptr<Member>& member) {
   auto blob = PoolBlob::Decode(bytes.value());
   if (!blob.ok()) return blob.status();
   member->importing = true;
+  member->importing_sequences = std::move(blob.value().sequences);
   const bool used = member->lent.Use([&](engine::Partition& engine) {
-    // If it fails, the next pool makes up for it.
-    engine.Import(std::move(blob.value().import),
-                  [member](const Status&) { member->importing = false; });
+    engine.Import(std::move(blob.value().import), [member](const Status& status) {
+      (status.ok() ? member->imported : member->import_failed) = true;
+      member->importing = false;
+    });
   });
   if (!used) return {};
   member->pool = version.value();
@@ -282,6 +311,28 @@ Status PoolKeeper::Import(const std::shared_ptr<Member>& member) {
   const std::lock_guard lock(mutex_);
   ++facts_.imported;
   return {};
+}
+
+// It was imported by an entry of the log that is durable by now.
+void PoolKeeper::NoteImported(Member& member) {
+  if (!member.imported.exchange(false)) return;
+  std::uint64_t before = 0;
+  if (!member.lent.Use([&](engine::Partition& partition) { before = partition.committed(); })) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  member.imports.emplace_back(before, std::move(member.importing_sequences));
+}
+
+std::optional<PoolKeeper::Sequences> PoolKeeper::PoolAt(Partition partition,
+                                                        std::uint64_t cleared) {
+  const std::lock_guard lock(mutex_);
+  const auto found = members_.find(partition);
+  if (found == members_.end()) return std::nullopt;
+  auto& imports = found->second->imports;
+  while (imports.size() > 1 && imports[1].first <= cleared) imports.pop_front();
+  if (imports.empty() || imports.front().first > cleared) return Sequences();
+  return imports.front().second;
 }
 
 void PoolKeeper::Note(const Status& status) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,11 +22,21 @@
 
 namespace codband::server {
 
+// What a partition publishes, as it is in the log.
+struct RegisterBlob {
+  std::uint64_t sequence = 0;  // up to which log entry of the partition it is learned
+  std::string bytes = {};      // as SharedPool has it
+
+  std::string Encode() const;
+  static Result<RegisterBlob> Decode(std::string_view bytes);
+};
+
 // A pool for one partition, as it is in the log: what the partition imports, and which registers
 // are in it.
 struct PoolBlob {
   std::map<store::Partition, std::uint64_t> registers = {};  // versions
   std::string import = {};
+  std::map<store::Partition, std::uint64_t> sequences = {};  // of the registers
 
   std::string Encode() const;
   static Result<PoolBlob> Decode(std::string_view bytes);
@@ -45,6 +56,11 @@ class PoolKeeper {
   // Registers are spread out so that all partitions of the loop together write about this much, and
   // pools likewise; but what was learned is published at the latest as said above.
   static constexpr std::int64_t kBytesPerSecond = 1 << 18;
+
+  // Registers are blobs of their partitions; pools are of partition 0, whose owner merges.
+  static constexpr const char* kRegister = "register";
+  static constexpr store::Partition kMerger = 0;
+  static std::string PoolName(store::Partition partition);
 
   // The log outlives it.
   PoolKeeper(store::PartitionLog& log, store::Partition partitions, LogSink sink);
@@ -67,6 +83,12 @@ class PoolKeeper {
   };
   Facts facts() const;
 
+  // Of the pool that the partition had imported when its log entry `cleared` was made, or a later
+  // one: up to which log entries the others had learned what is in it. Later calls are for the same
+  // entry or later ones. Nothing: the partition is not here, or its policy shares nothing.
+  using Sequences = std::map<store::Partition, std::uint64_t>;
+  std::optional<Sequences> PoolAt(store::Partition partition, std::uint64_t cleared);
+
   // Once around, for tests. Otherwise the thread does it.
   void Step();
 
@@ -77,6 +99,11 @@ class PoolKeeper {
     const store::Claim claim;
     LentEngine lent;
     std::atomic<bool> importing{false};  // a callback of the engine ends it
+    std::atomic<bool> imported{false};   // and says here how it went
+    std::atomic<bool> import_failed{false};
+    Sequences importing_sequences = {};  // of that pool; of who steps
+    // Pools that were imported, and entries before which that was; guarded by the keeper's mutex.
+    std::deque<std::pair<std::uint64_t, Sequences>> imports = {};
     // Of who steps.
     std::uint64_t registers = 0;  // how many were made
     std::uint64_t learned = 0;    // what was published, as Partition::learned counts
@@ -96,6 +123,7 @@ class PoolKeeper {
   Status Import(const std::shared_ptr<Member>& member);
   // How long to wait after what took so many bytes for each partition.
   std::int64_t SpacingMs(std::int64_t bytes_each) const;
+  void NoteImported(Member& member);
   void Note(const Status& status);
 
   store::PartitionLog& log_;
@@ -108,6 +136,7 @@ class PoolKeeper {
   RegisterShelf shelf_;
   std::map<store::Partition, std::uint64_t> versions_;
   std::map<store::Partition, std::uint64_t> merged_versions_;
+  Sequences sequences_;  // of the registers
   std::uint64_t pools_ = 0;
   std::string previous_;
   std::int64_t next_merge_ms_ = 0;

@@ -8,23 +8,16 @@
 
 #include "codband/base/bytes.h"
 #include "codband/cluster/await.h"
+#include "codband/server/cluster/log_calls.h"
 
 namespace codband::server {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain(100);
 constexpr std::chrono::seconds kFollowPatience(2);
-constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kMostTogether = 64;  // changes in one frame
 constexpr std::uint64_t kIdentityFrame = 1;
 constexpr int kIdentityTries = 5;
-
-using Frames = std::vector<store::LogFrame>;
-
-Result<Frames> ReadPage(store::PartitionLog& log, std::uint64_t from, std::size_t bytes) {
-  return cluster::Await<Result<Frames>>(
-      [&](auto done) { log.ReadShared(from, bytes, std::move(done)); });
-}
 
 // In the order of the log. The first frame is no change.
 Result<std::vector<engine::CatalogueChange>> ChangesOf(std::span<const store::LogFrame> frames) {
@@ -64,7 +57,7 @@ Result<LoopIdentity> FindLoopIdentity(store::PartitionLog& log, std::uint64_t di
   const auto draw = [&] { return std::uint64_t{entropy()} << 32 | entropy(); };
   const LoopIdentity fresh{.dim = dim, .name_secret = {.low = draw(), .high = draw()}};
   for (int i = 0; i < kIdentityTries; ++i) {
-    const auto first = ReadPage(log, kIdentityFrame, 1);
+    const auto first = ReadSharedPage(log, kIdentityFrame, 1);
     if (!first.ok()) return first.status();
     if (!first.value().empty()) {
       const auto found = LoopIdentity::Decode(first.value()[0].bytes);
@@ -109,7 +102,7 @@ Status SharedCatalogue::Attach(store::Partition partition, engine::Engine& engin
   follower->sequence = sequence.value();
   Status status;
   while (status.ok()) {
-    const auto page = ReadPage(log_, follower->sequence + 1, kPageBytes);
+    const auto page = ReadSharedPage(log_, follower->sequence + 1);
     status = page.status();
     if (!status.ok() || page.value().empty()) break;
     Give(state_, follower, page.value());
@@ -208,7 +201,7 @@ Result<bool> SharedCatalogue::FollowLog() {
     }
     if (state_->followers.empty() && state_->changes.empty()) return false;
   }
-  const auto page = ReadPage(log_, from + 1, kPageBytes);
+  const auto page = ReadSharedPage(log_, from + 1);
   if (!page.ok()) return page.status();
   const std::span<const store::LogFrame> frames = page.value();
   const std::uint64_t last = from + frames.size();

@@ -31,12 +31,10 @@ constexpr std::string_view kOtherPrefixes[] = {"CODBAND_SERVICE_", "CODBAND_PORT
 
 // "; did you mean server.listen?", or all known names if none is near.
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
-  const auto distance = [&](const std::string& other) { return EditDistance(name, other); };
-  const auto nearest = std::ranges::min_element(known, {}, distance);
-  if (nearest == known.end() || distance(*nearest) > std::max<std::size_t>(2, name.size() / 3)) {
-    return fmt::format(", expected one of {}", fmt::join(known, ", "));
+  if (const auto nearest = NearestName(name, known)) {
+    return fmt::format("; did you mean {}?", *nearest);
   }
-  return fmt::format("; did you mean {}?", *nearest);
+  return fmt::format(", expected one of {}", fmt::join(known, ", "));
 }
 
 template <typename Name>

@@ -320,6 +320,8 @@ TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestKnown) {
             "environment variable CODBAND_APIKEY is unknown; did you mean CODBAND_API_KEY?");
   EXPECT_EQ(Error({.flags = {{"--set", "policy.sped", "x"}}}),
             "policy.sped is unknown (--set); did you mean policy.spec?");
+  EXPECT_EQ(Error({.flags = {{"--set", "rewards.wait", "3"}}}),
+            "rewards.wait is unknown (--set); did you mean rewards.wait_seconds?");
 }
 
 TEST_F(ConfigTest, VariablesOfOthersArePassedOver) {

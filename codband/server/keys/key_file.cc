@@ -101,8 +101,11 @@ class KeyFileLock {
     path += ".lock";
     fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd_ < 0 || ::flock(fd_, LOCK_EX) != 0) {
-      status_ =
-          Status::IoError(fmt::format("cannot lock {}: {}", path.string(), std::strerror(errno)));
+      const int error = errno;
+      status_ = Status::IoError(fmt::format(
+          "cannot lock {}: {}{}", path.string(), std::strerror(error),
+          error == ENOENT ? "; make its directory first, for the user that the server runs as"
+                          : ""));
     }
   }
   ~KeyFileLock() {

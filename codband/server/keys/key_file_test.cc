@@ -76,6 +76,12 @@ TEST_F(KeyFileTest, KeysAreAddedAndRemovedByName) {
   EXPECT_EQ(RemoveKey(directory_ / "none", "first").code(), StatusCode::kNotFound);
 }
 
+TEST_F(KeyFileTest, AMissingDirectoryIsTold) {
+  const Status status = AddKey(directory_ / "none" / "keys", "shop", Access::kRank).status();
+  EXPECT_NE(status.message().find("make its directory first"), std::string::npos)
+      << status.message();
+}
+
 TEST_F(KeyFileTest, ThoseWhoAddAtTheSameTimeLoseNothing) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
