@@ -2,11 +2,14 @@
 // acknowledged is lost.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/cluster_traffic.h"
 #include "tests/serve_cluster_testing.h"
 
 namespace codband {
@@ -105,6 +108,26 @@ TEST_F(ServeClusterTest, ANodeThatIsStoppedHandsItsPartitionsOver) {
   EXPECT_EQ(a->Stop(SIGTERM), 0);
   // Without waiting for a lease to end.
   EXPECT_EQ(Reward({b.get()}, "event1"), "accepted");
+}
+
+// Requests are on their way to a node that gives its partition up, to the very node that they came
+// from.
+TEST_F(ServeClusterTest, HandingOverGarblesNoAnswer) {
+  std::array<std::unique_ptr<ServerProcess>, 2> nodes = {StartNode("a"), StartNode("b")};
+  ASSERT_TRUE(nodes[0]->listens() && nodes[1]->listens());
+  std::atomic<std::uint16_t> asked = nodes[1]->port();
+  ClusterTraffic traffic(4, [&] { return std::vector<std::uint16_t>{asked}; });
+  for (std::size_t i = 0; i < 6; ++i) {
+    const std::size_t leaving = i % 2;
+    traffic.Await(20);
+    EXPECT_EQ(nodes[leaving]->Stop(SIGTERM), 0);
+    traffic.AwaitAllClients();
+    nodes[leaving] = StartNode(leaving == 0 ? "a" : "b");
+    ASSERT_TRUE(nodes[leaving]->listens());
+    asked = nodes[leaving]->port();
+  }
+  traffic.Stop();
+  traffic.ExpectNothingLostOrDoubled();
 }
 
 }  // namespace

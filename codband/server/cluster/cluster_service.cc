@@ -244,6 +244,7 @@ Awaitable<void> ClusterService::Deliver(Call& call, const Destination& destinati
     }
     call.reply.Reset();  // of what another node has answered
     if (stopping_ || std::chrono::steady_clock::now() >= deadline) break;
+    call.reply.Reset();  // another node may have said that it does not have it
     co_await Pause(call.worker);
   }
   SetNotHere(call.reply, "");

@@ -172,6 +172,10 @@ void PoolKeeper::Step() {
   facts_.age_seconds = static_cast<double>(age_ms) / 1000;
 }
 
+std::int64_t PoolKeeper::SpacingMs(std::int64_t bytes_each) const {
+  return std::clamp(1000 * partitions_ * bytes_each / kBytesPerSecond, kPeriodMs, kAtTheLatestMs);
+}
+
 Status PoolKeeper::Publish(Member& member, std::int64_t now_ms) {
   if (now_ms < member.next_ms) return {};
   const std::uint64_t version = member.claim.epoch << kEpochShift | (member.registers + 1);
@@ -187,7 +191,7 @@ Status PoolKeeper::Publish(Member& member, std::int64_t now_ms) {
   std::string bytes = blob.Encode();
   const auto size = static_cast<std::int64_t>(bytes.size());
   ++member.registers;
-  member.next_ms = now_ms + std::max(kPeriodMs, 1000 * size / kBytesPerSecond);
+  member.next_ms = now_ms + SpacingMs(size);
   const Status put = Replace(log_, member.claim, kRegister, version, std::move(bytes));
   if (!put.ok()) {
     member.published_ms = 0;  // what was in it is no news any more, but nobody has it
@@ -255,8 +259,7 @@ Status PoolKeeper::Merge(Member& first, std::int64_t now_ms) {
   for (const auto& [partition, import] : merged.value().imports) {
     most = std::max(most, import.size());
   }
-  next_merge_ms_ =
-      now_ms + std::max(kPeriodMs, 1000 * static_cast<std::int64_t>(most) / kBytesPerSecond);
+  next_merge_ms_ = now_ms + SpacingMs(static_cast<std::int64_t>(most));
   return {};
 }
 

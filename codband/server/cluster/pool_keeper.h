@@ -53,8 +53,9 @@ class PoolKeeper {
  public:
   static constexpr std::int64_t kPeriodMs = 100;        // it looks for news so often
   static constexpr std::int64_t kAtTheLatestMs = 5000;  // what was learned is published after it
-  // Registers and pools are spread out so that none of the partitions writes more than this.
-  static constexpr std::int64_t kBytesPerSecond = 1 << 20;
+  // Registers are spread out so that all partitions of the loop together write about this much, and
+  // pools likewise; but what was learned is published at the latest as said above.
+  static constexpr std::int64_t kBytesPerSecond = 1 << 18;
 
   // Registers are blobs of their partitions; pools are of partition 0, whose owner merges.
   static constexpr const char* kRegister = "register";
@@ -120,6 +121,8 @@ class PoolKeeper {
   Status ReadRegisters();
   Status WritePools(Member& first, const SharedPool::Merged& merged);
   Status Import(const std::shared_ptr<Member>& member);
+  // How long to wait after what took so many bytes for each partition.
+  std::int64_t SpacingMs(std::int64_t bytes_each) const;
   void NoteImported(Member& member);
   void Note(const Status& status);
 
