@@ -213,7 +213,11 @@ Status RunCluster(const Command& command, const ClusterFlags& flags) {
     return Status::InvalidArgument(
         fmt::format("--wait is '{}', expected a number of seconds", flags.wait));
   }
-  if (flags.dsns.empty()) return Status::InvalidArgument("--cluster is missing");
+  if (flags.dsns.empty()) {
+    return Status::InvalidArgument(
+        "--cluster is missing, expected the connection string of the cluster's PostgreSQL: "
+        "'host=db1 dbname=codband'");
+  }
   if (flags.action == "restore") return TellCopied("Restored", RunFill(flags));
   if (flags.action == "import") return TellCopied("Imported", RunFill(flags));
   const auto log = cluster::OpenPostgresLog({.dsns = flags.dsns, .create = false});
