@@ -172,8 +172,9 @@ TEST_F(PartitionedEngineTest, AMergerThatTakesOverGoesOn) {
   keeper.Attach(next.claim, *next.engine);
   keeper.Attach(one.claim, *one.engine);
   Teach(*next.engine, 60);
-  const double sure = Rank(*next.engine, "new").scores[2];
-  EXPECT_TRUE(Becomes([&] { return Rank(*one.engine, "new").scores[2] < 1.5 * sure; }));
+  const auto width = [](const Served& served) { return Rank(*served.engine, "new").scores[2]; };
+  EXPECT_TRUE(Becomes([&] { return width(one) < 1.5 * width(next); }))
+      << width(one) << " where all was learned here, " << width(next) << " there";
   keeper.Detach(0);
   keeper.Detach(1);
 }
