@@ -6,6 +6,7 @@
 
 #include "codband/base/parse.h"
 #include "codband/store/list_of_files.h"
+#include "codband/store/table_file.h"
 
 namespace codband::store {
 namespace {
@@ -141,6 +142,17 @@ bool IsLinked(rocksdb::FileSystem& files, const std::string& path,
 }
 
 }  // namespace
+
+IOStatus NamedFiles::NewRandomAccessFile(const std::string& path,
+                                         const rocksdb::FileOptions& options,
+                                         std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                                         rocksdb::IODebugContext* context) {
+  if (path.ends_with(".sst")) {
+    const IOStatus checked = CheckTableFile(*target(), path);
+    if (!checked.ok()) return checked;
+  }
+  return FileSystemWrapper::NewRandomAccessFile(path, options, file, context);
+}
 
 IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                 rocksdb::IODebugContext* context) {

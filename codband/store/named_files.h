@@ -23,6 +23,8 @@ struct ListState {
 // (7.8) deletes the file of a bulk write that failed so, although the list may name it. Until the
 // next list is in use, durably, no table file is deleted: RocksDB finds those left over when it
 // opens.
+//
+// A table file whose damage would run into an assertion is refused (table_file.h).
 class NamedFiles final : public rocksdb::FileSystemWrapper {
  public:
   explicit NamedFiles(const std::shared_ptr<rocksdb::FileSystem>& base)
@@ -32,6 +34,10 @@ class NamedFiles final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& path,
+                                        const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                                        rocksdb::IODebugContext* context) override;
   rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* context) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,

@@ -12,22 +12,41 @@
 #include "codband/store/rocksdb_log.h"
 #include "codband/store/rocksdb_open.h"
 #include "codband/store/rocksdb_tables.h"
+#include "codband/store/table_file.h"
 
 namespace codband::store {
 namespace {
 
 namespace fs = std::filesystem;
 
-Status CopyForRepair(const fs::path& from, const fs::path& to) {
+// Links a table file, or copies and mends it where RocksDB could not open it.
+Status CopyTableFile(const fs::path& from, const fs::path& to, std::vector<std::string>& notes) {
+  rocksdb::FileSystem& files = *rocksdb::FileSystem::Default();
+  const rocksdb::IOStatus checked = CheckTableFile(files, from.string());
+  std::error_code error = std::make_error_code(std::errc::not_supported);
+  if (checked.ok()) fs::create_hard_link(from, to, error);
+  if (error) fs::copy_file(from, to, error);
+  if (error) {
+    return Status::IoError(
+        fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
+  }
+  if (checked.ok()) return {};
+  notes.push_back(checked.ToString());
+  return MendTableFile(files, to);
+}
+
+Status CopyForRepair(const fs::path& from, const fs::path& to, std::vector<std::string>& notes) {
   std::error_code error;
   fs::create_directories(to, error);
   for (fs::directory_iterator file(from, error), end; !error && file != end;
        file.increment(error)) {
     const std::string name = file->path().filename().string();
     if (!file->is_regular_file() || name == "LOCK" || name.starts_with("LOG")) continue;
-    std::error_code linked = std::make_error_code(std::errc::not_supported);
-    if (name.ends_with(".sst")) fs::create_hard_link(file->path(), to / name, linked);
-    if (linked) fs::copy_file(file->path(), to / name, error);
+    if (name.ends_with(".sst")) {
+      CODBAND_RETURN_IF_ERROR(CopyTableFile(file->path(), to / name, notes));
+    } else {
+      fs::copy_file(file->path(), to / name, error);
+    }
     if (error) break;
   }
   if (!error) return {};
@@ -127,7 +146,7 @@ Result<std::unique_ptr<Store>> OpenDamagedStore(const fs::path& directory, const
     return Status::NotFound(fmt::format("there is no data in {}", original.string()));
   }
   CODBAND_RETURN_IF_ERROR(CheckLock(*layout.env, original));
-  CODBAND_RETURN_IF_ERROR(CopyForRepair(original, path));
+  CODBAND_RETURN_IF_ERROR(CopyForRepair(original, path, notes));
   CODBAND_RETURN_IF_ERROR(MendCurrent(path, notes));
   const auto mended = MendListOfFiles(*layout.env, path);
   if (!mended.ok()) return mended.status();
