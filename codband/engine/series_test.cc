@@ -42,7 +42,7 @@ TEST(EngineSeriesTest, CountsDecisionsRewardsChangesAndGroups) {
   PlayOverTime(box);
   ASSERT_TRUE(box.Rank({.event_id = "waits", .user = "user0"}).ok());
   EXPECT_EQ(box.Reward("nobody's", 1).value().outcome, RewardOutcome::kUnknown);
-  EXPECT_EQ(box.Reward("user0-3", 1).value().outcome, RewardOutcome::kDuplicate);
+  EXPECT_EQ(box.Reward("user0-79", 1).value().outcome, RewardOutcome::kDuplicate);
   const SeriesReport minutes = Curves(box, kOneMinute);
   ASSERT_GE(minutes.points.size(), 26U);
   Activity all;

@@ -19,13 +19,22 @@ bool IsTableFile(const std::string& path) {
   return name.extension() == ".sst" && ParseNumber<std::uint64_t>(name.stem().string()).has_value();
 }
 
+IOStatus SyncDirectoryOf(rocksdb::FileSystem& files, const std::string& path,
+                         const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+  std::unique_ptr<rocksdb::FSDirectory> directory;
+  const std::string parent = std::filesystem::path(path).parent_path();
+  IOStatus status = files.NewDirectory(parent, options, &directory, context);
+  if (status.ok()) status = directory->Fsync(options, context);
+  return status;
+}
+
 class NamedFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  NamedFile(rocksdb::FileSystem& files, std::string directory,
+  NamedFile(rocksdb::FileSystem& files, std::string path,
             std::unique_ptr<rocksdb::FSWritableFile> file)
       : rocksdb::FSWritableFileOwnerWrapper(std::move(file)),
         files_(files),
-        directory_(std::move(directory)) {}
+        path_(std::move(path)) {}
 
   IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) override {
     const IOStatus synced = FSWritableFileOwnerWrapper::Sync(options, context);
@@ -39,15 +48,13 @@ class NamedFile final : public rocksdb::FSWritableFileOwnerWrapper {
  private:
   IOStatus SyncName(const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
     if (named_) return IOStatus::OK();
-    std::unique_ptr<rocksdb::FSDirectory> directory;
-    IOStatus status = files_.NewDirectory(directory_, options, &directory, context);
-    if (status.ok()) status = directory->Fsync(options, context);
+    const IOStatus status = SyncDirectoryOf(files_, path_, options, context);
     named_ = status.ok();
     return status;
   }
 
   rocksdb::FileSystem& files_;
-  const std::string directory_;
+  const std::string path_;
   bool named_ = false;
 };
 
@@ -122,16 +129,32 @@ class DirectoryOfList final : public rocksdb::FSDirectoryWrapper {
   const std::shared_ptr<ListState> state_;
 };
 
+IOStatus EmptyFile(rocksdb::FileSystem& files, const std::string& path,
+                   const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  IOStatus status = files.ReopenWritableFile(path, rocksdb::FileOptions(), &file, context);
+  if (status.ok()) status = file->Truncate(0, options, context);
+  if (status.ok()) status = file->Fsync(options, context);
+  if (status.ok()) status = file->Close(options, context);
+  return status;
+}
+
 // A power cut may bring a deleted name back, with bytes that were never synced: they would look
-// like damage before the logs that follow. If it fails, the log is deleted as it is.
-void EmptyLog(rocksdb::FileSystem& files, const std::string& path,
-              const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
-  std::unique_ptr<rocksdb::FSWritableFile> log;
-  IOStatus status = files.ReopenWritableFile(path, rocksdb::FileOptions(), &log, context);
-  if (status.ok()) status = log->Truncate(0, options, context);
-  if (status.ok()) status = log->Fsync(options, context);
-  if (status.ok()) status = log->Close(options, context);
-  status.PermitUncheckedError();
+// like damage before the logs that follow. So the log is emptied first, durably, or is gone
+// durably.
+IOStatus DeleteLog(rocksdb::FileSystem& files, const std::string& path,
+                   const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+  constexpr int kTries = 3;
+  bool is_empty = false;
+  for (int i = 0; i < kTries && !is_empty; ++i) {
+    is_empty = EmptyFile(files, path, options, context).ok();
+  }
+  IOStatus deleted = files.DeleteFile(path, options, context);
+  bool is_gone = is_empty || !deleted.ok();
+  for (int i = 0; i < kTries && !is_gone; ++i) {
+    is_gone = SyncDirectoryOf(files, path, options, context).ok();
+  }
+  return deleted;
 }
 
 // Whether a file has another name: a backup's, whose bytes are the same.
@@ -158,7 +181,7 @@ IOStatus NamedFiles::DeleteFile(const std::string& path, const rocksdb::IOOption
                                 rocksdb::IODebugContext* context) {
   if (IsTableFile(path) && state_->in_doubt) return IOStatus::OK();
   if (path.ends_with(".log") && !IsLinked(*target(), path, options, context)) {
-    EmptyLog(*target(), path, options, context);
+    return DeleteLog(*target(), path, options, context);
   }
   // Without the list its copy is of no use, and may be missing.
   if (IsListOfFiles(path)) {
@@ -171,9 +194,8 @@ IOStatus NamedFiles::NewWritableFile(const std::string& path, const rocksdb::Fil
                                      std::unique_ptr<rocksdb::FSWritableFile>* file,
                                      rocksdb::IODebugContext* context) {
   IOStatus made = target()->NewWritableFile(path, options, file, context);
-  const auto slash = path.rfind('/');
-  if (made.ok() && path.ends_with(".sst") && slash != path.npos) {
-    *file = std::make_unique<NamedFile>(*target(), path.substr(0, slash), std::move(*file));
+  if (made.ok() && path.ends_with(".sst")) {
+    *file = std::make_unique<NamedFile>(*target(), path, std::move(*file));
   }
   if (made.ok() && IsListOfFiles(path)) {
     std::unique_ptr<rocksdb::FSWritableFile> twin;
