@@ -16,6 +16,7 @@ fail() {
 }
 # Starts `PROGRAM serve FLAGS` on $work/data and a free port; $url is its address.
 start_server() { # PROGRAM FLAGS...
+  : >"$work/server.log" # there before the server has begun
   "$1" serve --data "$work/data" --listen 127.0.0.1:0 "${@:2}" >"$work/server.log" 2>&1 &
   local server=$!
   for _ in $(seq 600); do
