@@ -24,6 +24,7 @@ struct ChooseWorkspace {
   std::vector<double> added;
   std::vector<double> variances;
   std::vector<double> prior_variances;
+  std::vector<double> disagreement;
   std::vector<double> rows;  // features of arms
   std::vector<double> seen;  // the same as the models see them
   ThompsonIntegral::Points points;

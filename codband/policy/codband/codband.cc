@@ -131,6 +131,7 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
   const UserRecord* record = users_.Peek(user, scratch);
   Outlook outlook = Believe(user, record, work, true);
   const bool has_items = item_effects_ && !arms.items.empty();
+  outlook.draw_chance = exploration_.draw_chance;
   if (has_items || exploration_.add_worth != nullptr) {
     work.added.assign(arms.count(), 0.0);
     outlook.added = work.added;
@@ -139,8 +140,12 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
     LookAtItems(arms, record == nullptr ? nullptr : record->items.get(), work, outlook);
   }
   if (exploration_.add_worth != nullptr) {
-    const Uncertainty uncertainty = FindVariances(arms, work, outlook);
-    outlook.draw_chance = exploration_.draw_chance(uncertainty);
+    Uncertainty uncertainty = FindVariances(arms, work, outlook);
+    if (user != kNobody) {  // who is somebody else each time
+      uncertainty.disagreement = FindDisagreement(outlook, arms, work.disagreement);
+    }
+    const std::uint64_t rewards = record == nullptr ? 0 : record->current.data.m();
+    uncertainty.period_visits = static_cast<double>(rewards + 1);
     exploration_.add_worth(uncertainty, work.added);
   }
   return outlook;

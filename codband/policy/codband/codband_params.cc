@@ -153,7 +153,7 @@ std::vector<ParamInfo> Params() {
       Choice("detector", "what notices that a user has changed"),
       Choice("hyper", "noise, prior of a model and hazard"),
       Choice("prior", "which models are likely beforehand"),
-      Choice("explore", "when to draw the parameter (Thompson sampling)", Change::kLive),
+      Choice("explore", "how to try what is not known", Change::kLive),
       Choice("departure", "detector=bayes: how a user departs from the model", Change::kLive),
       Choice("items", "what an item is beyond its features"),
       Choice("outliers", "observations and users far from all others", Change::kLive),

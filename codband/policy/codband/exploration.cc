@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
+#include "codband/linalg/kernels.h"
+#include "codband/policy/codband/feature_vector.h"
 #include "codband/policy/gittins_index.h"
 
 namespace codband {
 
 namespace {
+
+// With this chance of one model nothing is to be learned of which it is; a model with less than the
+// other is not asked.
+constexpr double kCertain = 0.98;
+constexpr double kNegligible = 0.01;
 
 constexpr std::size_t kManyNonZeros = 3;  // one in so many: whole rows are faster than gathering
 
@@ -34,6 +40,11 @@ double VarianceOf(const linalg::Covariance& covariance, std::span<const double> 
     values[count++] = 1;
   }
   return covariance.Variance({places.data(), count}, {values.data(), count});
+}
+
+// What a single user has taught a model is not what others explore for.
+bool IsOneUsers(const ModelPool& pool, std::size_t k) {
+  return k < pool.size() && pool.model(k).periods == 1;
 }
 
 double PriorVariance(std::span<const double> arm, std::span<const double> precision) {
@@ -75,46 +86,50 @@ Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
     }
   }
   if (covariance == nullptr) SolveForVariances(model, arms, extended, rows, variances);
-  return {.model = model,
-          .variances = variances,
-          .prior_variances = prior_variances,
-          .intercept_variance = extended ? 1 / precision.back() : 0};
+  return {.model = model, .variances = variances, .prior_variances = prior_variances};
 }
 
-double AlwaysDraw(const Uncertainty&) { return 1; }
-
-double DrawWhereUncertain(const Uncertainty& uncertainty) {
-  constexpr double kEnough = 4;
-  constexpr double kFull = 12;
-  const linalg::GaussianPosterior& model = uncertainty.model;
-  const auto mean_of = [](std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  };
-  const double prior = mean_of(uncertainty.prior_variances) + uncertainty.intercept_variance;
-  if (!(prior > 0)) return 0;
-  const double each = static_cast<double>(model.stats().m()) / static_cast<double>(model.dim());
-  const double spread_evenly =
-      std::max(1 / (1 / prior + each / model.noise_variance()), prior * (1 - each));
-  const double ratio = mean_of(uncertainty.variances) / spread_evenly;
-  return std::clamp((ratio - kEnough) / (kFull - kEnough), 0.0, 1.0);
+std::span<const double> FindDisagreement(const Outlook& outlook, ArmsView arms,
+                                         std::vector<double>& values) {
+  if (outlook.chances[outlook.likeliest] > kCertain) return {};
+  const std::size_t d = outlook.Posterior(outlook.likeliest).dim();
+  FeatureVector mean(d);
+  FeatureVector off(d);
+  outlook.Mean(mean.values());
+  values.assign(arms.count(), 0.0);
+  for (std::size_t k = 0; k < outlook.chances.size(); ++k) {
+    if (outlook.chances[k] < kNegligible || IsOneUsers(outlook.pool, k)) continue;
+    outlook.MeanOn(k, off.values());
+    linalg::Axpy(-1, mean, off.values());
+    const std::span<const double> features = off.values().first(arms.dim);
+    const double intercept = d > arms.dim ? off.values().back() : 0;
+    for (std::size_t i = 0; i < arms.count(); ++i) {
+      const double distance = linalg::Dot(arms.arm(i), features) + intercept;
+      values[i] += outlook.chances[k] * std::abs(distance);
+    }
+  }
+  return values;
 }
 
 void AddWorthOfTrying(const Uncertainty& uncertainty, std::span<double> scores) {
-  constexpr double kShare = 0.5;  // the rest is taught by what is chosen anyway
   const auto share = [&](std::size_t i) {
     const double prior = uncertainty.prior_variances[i];
     return prior > 0 ? std::min(1.0, uncertainty.variances[i] / prior) : 1;
   };
   double least = 1;
   for (std::size_t i = 0; i < scores.size(); ++i) least = std::min(least, share(i));
-  const double visits =
-      static_cast<double>(uncertainty.model.stats().m()) / uncertainty.model.noise_variance();
+  const double noise = uncertainty.model.noise_variance();
+  const double visits = static_cast<double>(uncertainty.model.stats().m()) / noise;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double here = share(i);
     if (!(here > least)) continue;
     const double variance = uncertainty.variances[i];
-    scores[i] +=
-        kShare * std::sqrt(variance) * GittinsIndex(variance * visits) * (1 - least / here);
+    scores[i] += std::sqrt(variance) * GittinsIndex(variance * visits) * (1 - least / here);
+  }
+  const double own_visits = uncertainty.period_visits / noise;
+  for (std::size_t i = 0; i < uncertainty.disagreement.size(); ++i) {
+    const double apart = uncertainty.disagreement[i];
+    scores[i] += apart * GittinsIndex(apart * apart * own_visits);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "codband/linalg/covariance.h"
 #include "codband/linalg/gaussian_posterior.h"
+#include "codband/policy/codband/outlook.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -18,8 +19,10 @@ inline constexpr std::size_t kArmsTogether = 64;  // arms whose features are loo
 struct Uncertainty {
   const linalg::GaussianPosterior& model;
   std::span<const double> variances = {};
-  std::span<const double> prior_variances = {};  // without the intercept's,
-  double intercept_variance = 0;                 // which was this
+  std::span<const double> prior_variances = {};  // without the intercept's
+  // How far the models that the user may be on are apart; empty where it is known which it is.
+  std::span<const double> disagreement = {};
+  double period_visits = 0;  // of the user so far, with this one
 };
 
 // The variances of all arms: O(k²) for one with k features that are not 0 if the covariance of the
@@ -30,36 +33,36 @@ Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
                             std::vector<double>& rows, std::vector<double>& variances,
                             std::vector<double>& prior_variances);
 
+// Of each arm, Σ p(k) |xᵀμ_k - xᵀμ|, μ = Σ p(k) μ_k: how far the models that the user may be on
+// disagree of it. (Not the root of the squares: a model that is far off and hardly likely would
+// decide.) Models of a single user do not count, so that nobody makes others explore. Empty if one
+// model is all but certain. `values` is the memory that it works in.
+std::span<const double> FindDisagreement(const Outlook& outlook, ArmsView arms,
+                                         std::vector<double>& values);
+
 // How to explore.
 struct Exploration {
   // The chance, from 0 to 1, with which the parameter is drawn (Thompson sampling) and not
   // averaged.
-  double (*draw_chance)(const Uncertainty& uncertainty);
+  double draw_chance;
   // Adds to each arm what trying it is worth; nullptr: nothing.
   void (*add_worth)(const Uncertainty& uncertainty, std::span<double> scores);
 };
 
-// explore=thompson: always drawn, as in the paper, and nothing else.
-double AlwaysDraw(const Uncertainty& uncertainty);
-
-// explore=adaptive: as often as the arms on offer call for it.
+// explore=adaptive. What an arm would teach is worth something in two ways.
 //
-// Where the arms differ from visit to visit, choosing the best of them explores by itself: after n
-// observations the variance of what the arms bring is about that of n observations spread evenly
-// over the d features, 1 / (1/prior + n/(dσ²)), or the prior's in the d - n directions that n < d
-// observations leave open. Where the same few arms come back and one of them
-// is always taken, the others stay as uncertain as they were while n grows. The ratio of the two is
-// 1 to 2 in the first case and grows like n in the second; between 4 and 12 exploration is faded
-// in. (Bastani, Bayati & Khosravi 2021 switch on the growth of the smallest eigenvalue instead,
-// which does not ask whether any arm on offer lies in that direction.)
-double DrawWhereUncertain(const Uncertainty& uncertainty);
-
-// The rest of explore=adaptive: an arm of which less is known than of the surest one is worth
-// trying. With v the variance of an arm, q what that is of the prior variance of its features (at
-// most 1) and q₀ the least of them, n visits of the model so far and as many ahead,
-//   0.5 √v Ψ(v n / σ²) (1 - q₀/q),
+// Of its model: with v the variance of the arm, q what that is of the prior variance of its
+// features (at most 1) and q₀ the least of them, n visits of the model so far and as many ahead,
+//   √v Ψ(v n / σ²) (1 - q₀/q),
 // Ψ the Gittins index (gittins_index.h). Where all arms are equally unknown, as they are at first
 // and wherever they are much alike, the best of them teaches as much as any: nothing is added.
+//
+// Of the user: with b the mean distance between the models that they may be on (FindDisagreement),
+// m visits of their period so far and as many ahead,
+//   b Ψ(b² m / σ²).
+// An arm on which these models agree does not tell on which of them the user is, however often it
+// is chosen.
+//
 // Deterministic, so that it changes no propensity but those of the best arm.
 void AddWorthOfTrying(const Uncertainty& uncertainty, std::span<double> scores);
 

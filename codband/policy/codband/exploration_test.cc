@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codband/linalg/kernels.h"
 #include "codband/linalg/test_support.h"
 
 namespace codband {
 namespace {
-
-double Need(const linalg::GaussianPosterior& model, ArmsView arms, bool extended) {
-  std::vector<double> scratch[3];
-  return DrawWhereUncertain(
-      FindUncertainty(model, nullptr, arms, extended, scratch[0], scratch[1], scratch[2]));
-}
 
 std::vector<double> WorthOf(const linalg::GaussianPosterior& model, ArmsView arms) {
   std::vector<double> scratch[3];
@@ -26,73 +21,6 @@ std::vector<double> WorthOf(const linalg::GaussianPosterior& model, ArmsView arm
 
 constexpr std::size_t kExplorationDim = 4;
 
-TEST(ExplorationTest, EqualsItsFormulaDensely) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const bool extended = seed % 2 == 1;
-    const std::size_t features = extended ? kExplorationDim - 1 : kExplorationDim;
-    const linalg::LinearPrior prior = linalg::RandomPrior(seed, kExplorationDim, 0.04);
-    // Observations along one direction with some spread: needs of all sizes.
-    std::vector<linalg::Observation> data = linalg::RandomObservations(seed, 100, kExplorationDim);
-    for (auto& [x, r] : data) {
-      for (std::size_t f = 1; f < kExplorationDim; ++f)
-        x[f] *= 0.02 * static_cast<double>(seed % 10 + 1);
-    }
-    linalg::GaussianPosterior model(prior);
-    model.Add(linalg::StatsOf(kExplorationDim, data));
-    linalg::DenseModel dense(prior);
-    dense.Add(data, 0.04);
-    RandomStream random({seed, 1}, 2);
-    const std::size_t count = 1 + seed % 16;
-    const std::vector<double> arms = linalg::RandomVector(random, count * features);
-    double variance = 0;
-    double prior_variance = 0;
-    for (std::size_t a = 0; a < count; ++a) {
-      Eigen::VectorXd x = Eigen::VectorXd::Ones(kExplorationDim);
-      x.head(static_cast<Eigen::Index>(features)) =
-          linalg::ToEigen(std::span(arms).subspan(a * features, features));
-      variance += x.dot(dense.covariance() * x) / static_cast<double>(count);
-      prior_variance += x.dot(linalg::ToEigen(prior.precision).cwiseInverse().cwiseProduct(x)) /
-                        static_cast<double>(count);
-    }
-    const double ratio = variance * (1 / prior_variance + 100 / (kExplorationDim * 0.04));
-    EXPECT_NEAR(Need(model, {arms, features}, extended), std::clamp((ratio - 4) / 8, 0.0, 1.0),
-                1e-9)
-        << seed;
-  }
-}
-
-TEST(ExplorationTest, DiverseArmsOrAnUntrainedModelCallForNone) {
-  linalg::GaussianPosterior model(kExplorationDim, 1, 0.5);
-  RandomStream random({1, 1}, 1);
-  for (int i = 0; i < 5000; ++i) {
-    const std::vector<double> arms = linalg::RandomVector(random, 10 * kExplorationDim);
-    // With hardly more observations than features some directions are known by chance only.
-    if (i <= static_cast<int>(kExplorationDim) / 2 || i > 10 * static_cast<int>(kExplorationDim)) {
-      ASSERT_EQ(Need(model, {arms, kExplorationDim}, false), 0) << i;
-    }
-    model.Add(std::span(arms).first(kExplorationDim), random.Normal());
-  }
-}
-
-TEST(ExplorationTest, FixedArmsOfWhichOneIsAlwaysTakenCallForIt) {
-  const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0};
-  linalg::GaussianPosterior model(kExplorationDim, 1, 1);
-  double last = 0;
-  bool faded_in = false;
-  for (int i = 0; i < 200; ++i) {
-    const double need = Need(model, {arms, kExplorationDim}, false);
-    EXPECT_GE(need, last);
-    faded_in = faded_in || (need > 0.01 && need < 0.99);
-    last = need;
-    model.Add(std::span(arms).first(kExplorationDim), 1);
-  }
-  EXPECT_EQ(last, 1);
-  EXPECT_TRUE(faded_in);
-  // The arm that is known by itself, or arms that are nothing, call for none.
-  EXPECT_EQ(Need(model, {std::span(arms).first(kExplorationDim), kExplorationDim}, false), 0);
-  EXPECT_EQ(Need(model, {std::vector<double>(2 * kExplorationDim), kExplorationDim}, false), 0);
-}
-
 TEST(ExplorationTest, AnArmOfWhichLessIsKnownIsWorthTrying) {
   linalg::GaussianPosterior model(kExplorationDim, 2, 0.25);
   const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0.6, 0.8, 0, 0};
@@ -103,9 +31,9 @@ TEST(ExplorationTest, AnArmOfWhichLessIsKnownIsWorthTrying) {
   EXPECT_EQ(worth[0], 0);  // the surest
   EXPECT_GT(worth[1], worth[3]);
   EXPECT_GT(worth[3], 0);
-  // 0.5 √v Ψ(v n/σ²) (1 - q₀/q): v = 1/2, n/σ² = 200 and q = 1; of the known arm q₀ = 2/202.
+  // √v Ψ(v n/σ²) (1 - q₀/q): v = 1/2, n/σ² = 200 and q = 1; of the known arm q₀ = 2/202.
   EXPECT_NEAR(worth[1],
-              0.5 * std::sqrt(0.5) *
+              std::sqrt(0.5) *
                   std::sqrt(2 * std::log(100) - std::log(std::log(100)) - std::log(16 * M_PI)) *
                   (1 - 2.0 / 202),
               1e-9);
@@ -119,17 +47,76 @@ TEST(ExplorationTest, AnArmOfWhichLessIsKnownIsWorthTrying) {
   for (const double rest : WorthOf(model, {arms, kExplorationDim})) EXPECT_NEAR(rest, 0, 1e-9);
 }
 
-TEST(ExplorationTest, OfManyArmsAllAreLookedAt) {
-  linalg::GaussianPosterior model(kExplorationDim, 1, 0.01);
-  const std::vector<double> known = {1, 0, 0, 0};
-  for (int i = 0; i < 500; ++i) model.Add(known, 1);
-  // 800 arms, the second half unknown.
-  std::vector<double> arms;
-  for (int a = 0; a < 800; ++a) {
-    const std::vector<double> arm = a < 400 ? known : std::vector<double>{0, 1, 0, 0};
-    arms.insert(arms.end(), arm.begin(), arm.end());
+// Two models of equal chance: what they expect of an arm is as far from the mean as half of what it
+// is apart.
+TEST(ExplorationTest, ModelsDisagreeByTheirMeanDistance) {
+  ModelPool pool(linalg::LinearPrior::Isotropic(kExplorationDim + 1, 2, 0.25));
+  for (const double reward : {1.0, -2.0}) {
+    const ModelId id = pool.Create();
+    linalg::SufficientStats data = linalg::SufficientStats::OfColumns(true);
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      RandomStream random({i, 3}, 4);
+      std::vector<double> x = linalg::RandomVector(random, kExplorationDim + 1);
+      x.back() = 1;
+      data.Add(x, reward * x[0] + reward);
+    }
+    pool.AddPeriods(id, 2, data);
   }
-  EXPECT_EQ(Need(model, {arms, kExplorationDim}, false), 1);
+  RandomStream random({9, 3}, 4);
+  const std::vector<double> arms = linalg::RandomVector(random, 20 * kExplorationDim);
+  const ArmsView view{arms, kExplorationDim};
+  std::vector<double> scratch;
+  Outlook outlook{.pool = pool};
+  const std::vector<double> chances = {0.5, 0.5, 0};
+  outlook.chances = chances;
+  const std::span<const double> between = FindDisagreement(outlook, view, scratch);
+  ASSERT_EQ(between.size(), 20U);
+  for (std::size_t a = 0; a < 20; ++a) {
+    double apart = pool.model(0).posterior.mean().back() - pool.model(1).posterior.mean().back();
+    for (std::size_t f = 0; f < kExplorationDim; ++f) {
+      apart +=
+          view.arm(a)[f] * (pool.model(0).posterior.mean()[f] - pool.model(1).posterior.mean()[f]);
+    }
+    EXPECT_NEAR(between[a], std::abs(apart) / 2, 1e-12) << a;
+  }
+  // A model that is one user's does not count.
+  const ModelId alone = pool.Create();
+  linalg::SufficientStats far = linalg::SufficientStats::OfColumns(true);
+  far.Add(std::vector<double>{1, 0, 0, 0, 1}, 1000);
+  pool.AddPeriods(alone, 1, far);
+  const std::vector<double> with_it = {0, 0, 0.5, 0.5};
+  outlook.chances = with_it;
+  outlook.likeliest = 2;
+  const std::vector<double> prior_alone(FindDisagreement(outlook, view, scratch).begin(),
+                                        FindDisagreement(outlook, view, scratch).end());
+  for (std::size_t a = 0; a < 20; ++a) {
+    const double own = linalg::Dot(view.arm(a), pool.model(2).posterior.mean().first(4)) +
+                       pool.model(2).posterior.mean().back();
+    EXPECT_NEAR(prior_alone[a], std::abs(own) / 4, 1e-9) << a;  // the prior's distance, at 0.5
+  }
+  outlook.likeliest = 0;
+  // Where one is all but certain, nothing is to be found out.
+  const std::vector<double> certain = {0.99, 0.01, 0, 0};
+  outlook.chances = certain;
+  EXPECT_TRUE(FindDisagreement(outlook, view, scratch).empty());
+}
+
+TEST(ExplorationTest, AnArmThatTellsModelsApartIsWorthTrying) {
+  const linalg::GaussianPosterior model(kExplorationDim, 2, 0.25);
+  const std::vector<double> variances = {0.1, 0.1};
+  const std::vector<double> between = {0, 0.2};
+  std::vector<double> scores = {1, 1};
+  AddWorthOfTrying({.model = model,
+                    .variances = variances,
+                    .prior_variances = variances,
+                    .disagreement = between,
+                    .period_visits = 500},
+                   scores);
+  EXPECT_EQ(scores[0], 1);
+  // b Ψ(b² m/σ²) with b² m/σ² = 80.
+  EXPECT_NEAR(scores[1],
+              1 + 0.2 * std::sqrt(2 * std::log(80) - std::log(std::log(80)) - std::log(16 * M_PI)),
+              1e-12);
 }
 
 TEST(ExplorationTest, VariancesByTheCovarianceAreThoseByTheFactor) {
@@ -156,7 +143,6 @@ TEST(ExplorationTest, VariancesByTheCovarianceAreThoseByTheFactor) {
       EXPECT_NEAR(looked_up.variances[i], solved.variances[i], 1e-10 * solved.variances[i]);
       EXPECT_EQ(looked_up.prior_variances[i], solved.prior_variances[i]);
     }
-    EXPECT_EQ(looked_up.intercept_variance, solved.intercept_variance);
   }
 }
 
