@@ -43,111 +43,128 @@ class Gathered {
   const store::PartitionLog::Done<Result<std::vector<T>>> done_;
 };
 
+class ShardedLog final : public store::PartitionLog {
+ public:
+  explicit ShardedLog(std::vector<std::unique_ptr<store::PartitionLog>> logs)
+      : logs_(std::move(logs)) {}
+
+  void Acquire(store::Partition partition, std::string node, std::int64_t lease_ms,
+               Done<Result<store::PartitionState>> done) override {
+    Home(partition).Acquire(partition, std::move(node), lease_ms, std::move(done));
+  }
+
+  // A log that cannot be reached says nothing of its claims: they are not over.
+  void Renew(std::vector<store::Claim> claims, std::int64_t lease_ms,
+             Done<Result<std::vector<store::Claim>>> done) override {
+    const auto all =
+        std::make_shared<Gathered<store::Claim>>(logs_.size(), Needed::kAny, std::move(done));
+    for (std::size_t i = 0; i < logs_.size(); ++i) {
+      std::vector<store::Claim> part;
+      std::ranges::copy_if(claims, std::back_inserter(part), [&](const store::Claim& claim) {
+        return claim.partition % logs_.size() == i;
+      });
+      logs_[i]->Renew(std::move(part), lease_ms,
+                      [all](Result<std::vector<store::Claim>> over) { all->Add(std::move(over)); });
+    }
+  }
+
+  void Release(store::Claim claim, Done<Status> done) override {
+    Home(claim.partition).Release(claim, std::move(done));
+  }
+
+  void Append(store::Claim claim, std::uint64_t sequence, std::string frame,
+              Done<Status> done) override {
+    Home(claim.partition).Append(claim, sequence, std::move(frame), std::move(done));
+  }
+
+  void Read(store::Partition partition, std::uint64_t from, std::size_t most_bytes,
+            Done<Result<std::vector<store::LogFrame>>> done) override {
+    Home(partition).Read(partition, from, most_bytes, std::move(done));
+  }
+
+  void Truncate(store::Claim claim, std::uint64_t below, Done<Status> done) override {
+    Home(claim.partition).Truncate(claim, below, std::move(done));
+  }
+
+  void PutBlob(store::Claim claim, store::BlobId id, std::string bytes,
+               Done<Status> done) override {
+    Home(claim.partition).PutBlob(claim, std::move(id), std::move(bytes), std::move(done));
+  }
+
+  void GetBlob(store::Partition partition, store::BlobId id,
+               Done<Result<std::string>> done) override {
+    Home(partition).GetBlob(partition, std::move(id), std::move(done));
+  }
+
+  void FindBlob(store::Partition partition, std::string name,
+                Done<Result<std::uint64_t>> done) override {
+    Home(partition).FindBlob(partition, std::move(name), std::move(done));
+  }
+
+  void ListBlobs(store::Partition partition,
+                 Done<Result<std::vector<store::BlobPart>>> done) override {
+    Home(partition).ListBlobs(partition, std::move(done));
+  }
+
+  void DeleteBlobs(store::Claim claim, std::string name, std::uint64_t below,
+                   Done<Status> done) override {
+    Home(claim.partition).DeleteBlobs(claim, std::move(name), below, std::move(done));
+  }
+
+  void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override {
+    logs_[0]->AppendShared(sequence, std::move(frame), std::move(done));
+  }
+
+  void ReadShared(std::uint64_t from, std::size_t most_bytes,
+                  Done<Result<std::vector<store::LogFrame>>> done) override {
+    logs_[0]->ReadShared(from, most_bytes, std::move(done));
+  }
+
+  void Want(store::Partition partition, std::string node, Done<Status> done) override {
+    Home(partition).Want(partition, std::move(node), std::move(done));
+  }
+
+  void SetDraining(std::string node, bool draining, Done<Status> done) override {
+    logs_[0]->SetDraining(std::move(node), draining, std::move(done));
+  }
+
+  void KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) override {
+    logs_[0]->KeepNode(std::move(node), lease_ms, std::move(done));
+  }
+
+  void RemoveNode(std::string name, std::string instance, Done<Status> done) override {
+    logs_[0]->RemoveNode(std::move(name), std::move(instance), std::move(done));
+  }
+
+  void ListNodes(Done<Result<std::vector<store::NodeState>>> done) override {
+    logs_[0]->ListNodes(std::move(done));
+  }
+
+  void ListPartitions(Done<Result<std::vector<store::PartitionState>>> done) override {
+    const auto all = std::make_shared<Gathered<store::PartitionState>>(logs_.size(), Needed::kAll,
+                                                                       std::move(done));
+    for (const auto& log : logs_) {
+      log->ListPartitions([all](Result<std::vector<store::PartitionState>> states) {
+        all->Add(std::move(states));
+      });
+    }
+  }
+
+  void Watch(std::function<void()> changed) override {
+    for (const auto& log : logs_) log->Watch(changed);
+  }
+
+ private:
+  store::PartitionLog& Home(store::Partition partition) { return *logs_[partition % logs_.size()]; }
+
+  std::vector<std::unique_ptr<store::PartitionLog>> logs_;
+};
+
 }  // namespace
 
-void ShardedLog::Acquire(store::Partition partition, std::string node, std::int64_t lease_ms,
-                         Done<Result<store::PartitionState>> done) {
-  Home(partition).Acquire(partition, std::move(node), lease_ms, std::move(done));
-}
-
-// A log that cannot be reached says nothing of its claims: they are not over.
-void ShardedLog::Renew(std::vector<store::Claim> claims, std::int64_t lease_ms,
-                       Done<Result<std::vector<store::Claim>>> done) {
-  const auto all =
-      std::make_shared<Gathered<store::Claim>>(logs_.size(), Needed::kAny, std::move(done));
-  for (std::size_t i = 0; i < logs_.size(); ++i) {
-    std::vector<store::Claim> part;
-    std::ranges::copy_if(claims, std::back_inserter(part), [&](const store::Claim& claim) {
-      return claim.partition % logs_.size() == i;
-    });
-    logs_[i]->Renew(std::move(part), lease_ms,
-                    [all](Result<std::vector<store::Claim>> over) { all->Add(std::move(over)); });
-  }
-}
-
-void ShardedLog::Release(store::Claim claim, Done<Status> done) {
-  Home(claim.partition).Release(claim, std::move(done));
-}
-
-void ShardedLog::Append(store::Claim claim, std::uint64_t sequence, std::string frame,
-                        Done<Status> done) {
-  Home(claim.partition).Append(claim, sequence, std::move(frame), std::move(done));
-}
-
-void ShardedLog::Read(store::Partition partition, std::uint64_t from, std::size_t most_bytes,
-                      Done<Result<std::vector<store::LogFrame>>> done) {
-  Home(partition).Read(partition, from, most_bytes, std::move(done));
-}
-
-void ShardedLog::Truncate(store::Claim claim, std::uint64_t below, Done<Status> done) {
-  Home(claim.partition).Truncate(claim, below, std::move(done));
-}
-
-void ShardedLog::PutBlob(store::Claim claim, store::BlobId id, std::string bytes,
-                         Done<Status> done) {
-  Home(claim.partition).PutBlob(claim, std::move(id), std::move(bytes), std::move(done));
-}
-
-void ShardedLog::GetBlob(store::Partition partition, store::BlobId id,
-                         Done<Result<std::string>> done) {
-  Home(partition).GetBlob(partition, std::move(id), std::move(done));
-}
-
-void ShardedLog::FindBlob(store::Partition partition, std::string name,
-                          Done<Result<std::uint64_t>> done) {
-  Home(partition).FindBlob(partition, std::move(name), std::move(done));
-}
-
-void ShardedLog::ListBlobs(store::Partition partition,
-                           Done<Result<std::vector<store::BlobPart>>> done) {
-  Home(partition).ListBlobs(partition, std::move(done));
-}
-
-void ShardedLog::DeleteBlobs(store::Claim claim, std::string name, std::uint64_t below,
-                             Done<Status> done) {
-  Home(claim.partition).DeleteBlobs(claim, std::move(name), below, std::move(done));
-}
-
-void ShardedLog::AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) {
-  logs_[0]->AppendShared(sequence, std::move(frame), std::move(done));
-}
-
-void ShardedLog::ReadShared(std::uint64_t from, std::size_t most_bytes,
-                            Done<Result<std::vector<store::LogFrame>>> done) {
-  logs_[0]->ReadShared(from, most_bytes, std::move(done));
-}
-
-void ShardedLog::Want(store::Partition partition, std::string node, Done<Status> done) {
-  Home(partition).Want(partition, std::move(node), std::move(done));
-}
-
-void ShardedLog::SetDraining(std::string node, bool draining, Done<Status> done) {
-  logs_[0]->SetDraining(std::move(node), draining, std::move(done));
-}
-
-void ShardedLog::KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) {
-  logs_[0]->KeepNode(std::move(node), lease_ms, std::move(done));
-}
-
-void ShardedLog::RemoveNode(std::string name, std::string instance, Done<Status> done) {
-  logs_[0]->RemoveNode(std::move(name), std::move(instance), std::move(done));
-}
-
-void ShardedLog::ListNodes(Done<Result<std::vector<store::NodeState>>> done) {
-  logs_[0]->ListNodes(std::move(done));
-}
-
-void ShardedLog::ListPartitions(Done<Result<std::vector<store::PartitionState>>> done) {
-  const auto all = std::make_shared<Gathered<store::PartitionState>>(logs_.size(), Needed::kAll,
-                                                                     std::move(done));
-  for (const auto& log : logs_) {
-    log->ListPartitions(
-        [all](Result<std::vector<store::PartitionState>> states) { all->Add(std::move(states)); });
-  }
-}
-
-void ShardedLog::Watch(std::function<void()> changed) {
-  for (const auto& log : logs_) log->Watch(changed);
+std::unique_ptr<store::PartitionLog> ShardLogs(
+    std::vector<std::unique_ptr<store::PartitionLog>> logs) {
+  return std::make_unique<ShardedLog>(std::move(logs));
 }
 
 }  // namespace codband::cluster

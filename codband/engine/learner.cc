@@ -313,9 +313,8 @@ Status Learner::MakeCheckpoint() {
   return status;
 }
 
-Status Learner::WriteCheckpoint() {
-  CODBAND_RETURN_IF_ERROR(quarantine_.Erase(erased_));
-  store::StoreBatch batch;
+// What has changed since the last checkpoint. Returns the sequence number that it is of.
+std::uint64_t Learner::CollectCheckpoint(store::StoreBatch& batch) {
   std::uint64_t sequence = 0;
   learned_.Read([&](const Learned& learned) {
     sequence = learned.sequence;
@@ -346,6 +345,13 @@ Status Learner::WriteCheckpoint() {
       batch.Put(store::Table::kPeople, NumberKey(user), std::move(bytes));
     });
   });
+  return sequence;
+}
+
+Status Learner::WriteCheckpoint() {
+  CODBAND_RETURN_IF_ERROR(quarantine_.Erase(erased_));
+  store::StoreBatch batch;
+  const std::uint64_t sequence = CollectCheckpoint(batch);
   CODBAND_RETURN_IF_ERROR(store_.WriteBulk(std::move(batch)));
   learned_.Write([&](Learned& learned) {
     learned.users_of_policy->MarkUsersSaved();

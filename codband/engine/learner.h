@@ -231,6 +231,7 @@ class Learner {
   void NoteChange(std::int64_t time_ms);
   bool CheckpointDue() const;
   Status MakeCheckpoint();
+  std::uint64_t CollectCheckpoint(store::StoreBatch& batch);
   Status WriteCheckpoint();
   // So that the users in memory have room in it.
   void Evict(Learned& learned) const;

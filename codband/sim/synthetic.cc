@@ -403,6 +403,12 @@ SyntheticOptions SyntheticOptions::Paper(Setting setting) {
 }
 
 Status SyntheticOptions::Validate() const {
+  CODBAND_RETURN_IF_ERROR(ValidateSizes());
+  CODBAND_RETURN_IF_ERROR(ValidateRewards());
+  return ValidateCombinations();
+}
+
+Status SyntheticOptions::ValidateSizes() const {
   const auto in_range = [](std::string_view field, std::size_t value, std::size_t min,
                            std::size_t max) -> Status {
     if (value >= min && value <= max) return {};
@@ -429,6 +435,12 @@ Status SyntheticOptions::Validate() const {
         fmt::format("period = {}:{}, expected MIN:MAX with 1 ≤ MIN ≤ MAX", period_min, period_max));
   }
   CODBAND_RETURN_IF_ERROR(in_range("period MAX", period_max, 1, 1'000'000'000));
+  CODBAND_RETURN_IF_ERROR(in_range("item-life", item_life, 0, 1'000'000'000));
+  CODBAND_RETURN_IF_ERROR(in_range("contexts", contexts, 0, 100));
+  return in_range("partitions", partitions, 1, SharedPool::kMostPartitions);
+}
+
+Status SyntheticOptions::ValidateRewards() const {
   if (!(noise >= 1e-6 && noise <= 1e6)) {
     return Status::InvalidArgument(
         fmt::format("noise = {}, expected a number from 1e-06 to 1e+06", noise));
@@ -451,9 +463,10 @@ Status SyntheticOptions::Validate() const {
         fmt::format("click-rate = {} of {}, expected a number between 0 and 1, of clicks",
                     *click_rate, RewardName(rewards)));
   }
-  CODBAND_RETURN_IF_ERROR(in_range("item-life", item_life, 0, 1'000'000'000));
-  CODBAND_RETURN_IF_ERROR(in_range("contexts", contexts, 0, 100));
-  CODBAND_RETURN_IF_ERROR(in_range("partitions", partitions, 1, SharedPool::kMostPartitions));
+  return {};
+}
+
+Status SyntheticOptions::ValidateCombinations() const {
   if (publish_min_ms < 1 || publish_min_ms > publish_max_ms) {
     return Status::InvalidArgument(fmt::format(
         "publish = {}:{}, expected MIN:MAX with 1 ≤ MIN ≤ MAX", publish_min_ms, publish_max_ms));

@@ -98,6 +98,11 @@ struct SyntheticOptions {
   Status Validate() const;
 
   bool operator==(const SyntheticOptions&) const = default;
+
+ private:
+  Status ValidateSizes() const;
+  Status ValidateRewards() const;
+  Status ValidateCombinations() const;
 };
 
 // kInvalidArgument if the options are not valid, or if `models` parameters at the least distance

@@ -106,7 +106,7 @@ class LogScanner {
         break;
       }
       if (piece.type == kWhole || piece.type == kFirst) {
-        if (Sequence(piece.bytes) > last_sequence_) {
+        if (FirstSequence(piece.bytes) > last_sequence_) {
           scan_.rest = true;
           return false;
         }
@@ -137,12 +137,6 @@ class LogScanner {
   }
 
  private:
-  static std::uint64_t Sequence(std::string_view batch) {
-    if (batch.size() < 8) return 0;
-    return LittleEndian(batch.substr(0, 4)) |
-           static_cast<std::uint64_t>(LittleEndian(batch.substr(4, 4))) << 32;
-  }
-
   bool Follows(std::uint8_t type) const { return (type == kMiddle || type == kLast) == in_batch_; }
 
   const std::uint64_t last_sequence_;
@@ -209,6 +203,12 @@ Status CutLog(rocksdb::Env& env, const std::filesystem::path& path, std::uint64_
 }
 
 }  // namespace
+
+std::uint64_t FirstSequence(std::string_view batch) {
+  if (batch.size() < 8) return 0;
+  return LittleEndian(batch.substr(0, 4)) |
+         static_cast<std::uint64_t>(LittleEndian(batch.substr(4, 4))) << 32;
+}
 
 Status CheckLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directory) {
   const auto logs = ListLogs(env, rocksdb_directory);

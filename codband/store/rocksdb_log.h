@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 
 #include "codband/base/status.h"
 
@@ -18,6 +19,9 @@ namespace codband::store {
 // follows the length), a length (2), a type (1: whole; 2 to 4: first, middle and last fragment) and
 // the payload. A batch is one record or several fragments, and begins with its sequence number (8
 // bytes).
+
+// The sequence number of a batch's first change; 0 of what is too short to have one.
+std::uint64_t FirstSequence(std::string_view batch);
 
 // kCorruption if damaged bytes precede an intact batch: then something acknowledged is lost. Damage
 // followed by bytes of the same batch, or by nothing, is a write that was interrupted. May be

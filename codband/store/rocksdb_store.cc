@@ -198,11 +198,8 @@ Status RocksDbStore::Write(const StoreBatch& batch, bool sync) {
   });
 }
 
-// A batch that was written begins with the number of its first change, in 8 bytes.
 void RocksDbStore::NoteAcknowledged(const rocksdb::WriteBatch& batch) {
-  std::uint64_t last = 0;
-  for (std::size_t i = 8; i-- > 0;) last = last << 8 | static_cast<std::uint8_t>(batch.Data()[i]);
-  last += batch.Count() - 1;
+  const std::uint64_t last = FirstSequence(batch.Data()) + batch.Count() - 1;
   std::uint64_t before = acknowledged_sequence_;
   while (before < last && !acknowledged_sequence_.compare_exchange_weak(before, last)) continue;
 }

@@ -49,7 +49,7 @@ Result<std::unique_ptr<store::PartitionLog>> OpenPostgresLog(const PostgresOptio
     logs.push_back(std::make_unique<PostgresCluster>(each, options.log));
   }
   if (logs.size() == 1) return std::move(logs[0]);
-  return std::unique_ptr<store::PartitionLog>(std::make_unique<ShardedLog>(std::move(logs)));
+  return ShardLogs(std::move(logs));
 }
 
 }  // namespace codband::cluster
