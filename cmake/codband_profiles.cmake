@@ -16,7 +16,7 @@
 # so that a layer without JSON cannot use it by accident. Sources still include what they use: the
 # presets tidy and fuzz compile without precompiled headers.
 #
-# All presets but tidy and fuzz are unity builds: up to eight sources of a target are one compilation,
+# All presets but tidy and fuzz are unity builds: up to sixteen sources of a target are one compilation,
 # which halves the time. So two sources of one target cannot give the same name to two things, in
 # unnamed namespaces either; the compiler says "redefinition". Choose the more telling name.
 #

@@ -90,7 +90,7 @@ TEST(PostgresSchemaTest, TheNumberOfPartitionsIsForGood) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("is 8, but the loop"), std::string::npos) << status.message();
   options.partitions = 257;
-  EXPECT_EQ(OpenStatus(options).message(), "cluster.partitions: is 257, expected 1 to 256");
+  EXPECT_EQ(OpenStatus(options).message(), "partitions: is 257, expected 1 to 256");
 }
 
 TEST(PostgresSchemaTest, ConnectionStringsKeepTheirOrder) {

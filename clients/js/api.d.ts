@@ -194,8 +194,8 @@ export type FeatureReport = {
 /** Numbers; or an object of named features, or an array of such objects. Every name has a column of its own. Where features.dimension is set: as many numbers, and names are hashed into them. */
 export type Features = number[] | NamedFeatures | NamedFeatures[];
 
-/** A number is the value of the feature; a string w gives the feature "name=w" with value 1, an array of strings one such feature each; true is 1, false gives none; the names of nested objects are joined with dots. null is refused. */
-export type NamedFeatures = {[name: string]: number | string | boolean | string[] | NamedFeatures};
+/** A number is the value of the feature; a string w gives the feature "name=w" with value 1, an array of strings one such feature each, an array of numbers the features "name[0]", "name[1]" and so on; true and false give "name=true" and "name=false"; the names of nested objects are joined with dots. null is refused. Where features.dimension is set, true gives "name" with value 1 and false nothing, and arrays of numbers are refused. */
+export type NamedFeatures = {[name: string]: number | string | boolean | string[] | number[] | NamedFeatures};
 
 /** The id of an item of the catalogue, or an action with its own features. */
 export type Action = string | {
@@ -318,7 +318,7 @@ export type StoredItem = {
       width: number;
     }[];
   };
-  /** The named features that were hashed, if any. */
+  /** The named features, if it has any. */
   named?: {
     name: string;
     value: number;

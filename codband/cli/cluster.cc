@@ -36,8 +36,9 @@ struct ClusterFlags {
 constexpr std::string_view kClusterFooter = R"(
 status lists the nodes and who owns which partition, as the database has it now. It changes nothing.
 
-move wants a partition on a node, where it then stays while that lives, and waits until the node has
-it; '--to any' lets it go where it comes. Requests wait for a moment meanwhile, none is refused.
+move puts a partition on a node, where it then stays while that node lives, and waits until the node
+has it; '--to any' ends that: it may be on any node again. Requests for it wait for a moment
+meanwhile, none is refused.
 
 drain takes all partitions from a node and waits until others have them; the node goes on passing
 requests on. It stays without partitions until it is started again, or 'drain --undo'.
@@ -134,7 +135,7 @@ Status RunMove(store::PartitionLog& log, const ClusterFlags& flags,
   const bool any = flags.to == "any";
   CODBAND_RETURN_IF_ERROR(server::MovePartition(log, *partition, any ? "" : flags.to, patience));
   fmt::print("Partition {} {}\n", *partition,
-             any ? "goes where it comes" : fmt::format("is on '{}'", flags.to));
+             any ? "may be on any node" : fmt::format("is on '{}'", flags.to));
   return {};
 }
 

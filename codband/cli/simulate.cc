@@ -43,8 +43,9 @@ A round has N visits, one slot for each of the N users.
 With --partitions the same seeds are played with one partition too, and what the others cost
 beside it is shown: in all, and after the first tenth of the rounds.
 
-Settings: a user changes 1 to a popular parameter or a new one (Chinese restaurant process), 2 to
-another parameter of a fixed set, 3 never, 4 always to a new parameter that no user had before.
+Settings (--setting): in 1 a user changes to a popular parameter or a new one (Chinese restaurant
+process), in 2 to another parameter of a fixed set, in 3 never, in 4 always to a new parameter that no
+user had before.
 
 Rewards, for an arm with features x and a user with parameter θ; v = xᵀθ is from -1 to 1:
   gaussian     v + N(0, SIGMA²)

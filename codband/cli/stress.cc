@@ -30,9 +30,9 @@ constexpr std::string_view kStressFooter = R"(
 The first policy is under test, against the others. Every cell is one population: the base (50 users
 with 10 parameters, 1500 rounds, changes every 300 to 1000 rounds, 25 features, noise 0.1) with one
 thing changed, or one of a product's kind: a fixed catalogue, clicks, many features, few visits.
-'ratio' is the regret of the policy under test over that of the best other one, 'difference' what it
-is more, seed by seed, with a 95% interval. A cell is lost if the whole interval is above 0. Yardsticks
-(oracle-…) are shown, but no cell is lost to them.
+'ratio' is the regret of the policy under test over that of the best other one, 'difference' how much
+higher it is, seed by seed, with a 95% interval. A cell is lost if the whole interval is above 0.
+Yardsticks (oracle-…) are shown, but no cell is lost to them.
 
 Examples:
   codband stress --quick                        every cell with fewer users and rounds

@@ -35,9 +35,9 @@ namespace codband {
 // learn from the residual without it.
 //
 // τ and ω are learned by empirical Bayes: the marginal likelihood of all residuals, σ profiled out,
-// is climbed on a grid of powers of two and 0, re-estimated whenever the data
-// has grown by an eighth. The likelihood is valid whatever rule selected the
-// items. Where items have no effect both go to 0, and so do the estimated effects.
+// is climbed on a grid of powers of two and 0, anew whenever the data has grown by an eighth. The
+// likelihood is valid whatever rule selected the items. Where items have no effect both go to 0,
+// and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
 // O(G) for each model that the user may be on. An item costs about 220 bytes and 32 for each

@@ -26,7 +26,7 @@ Result<std::unique_ptr<store::PartitionLog>> OpenPostgresLog(const PostgresOptio
     return Status::InvalidArgument("cluster: there is no connection string");
   }
   if (options.partitions > store::kMostPartitions) {
-    return Status::InvalidArgument(fmt::format("cluster.partitions: is {}, expected 1 to {}",
+    return Status::InvalidArgument(fmt::format("partitions: is {}, expected 1 to {}",
                                                options.partitions, store::kMostPartitions));
   }
   const std::atomic<bool> never{false};

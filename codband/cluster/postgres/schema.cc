@@ -101,7 +101,7 @@ Status CheckLoop(const LoopRow& found, const LoopRow& wanted, const std::string&
   }
   if (wanted.partitions != 0 && found.partitions != wanted.partitions) {
     return Status::InvalidArgument(
-        fmt::format("cluster.partitions: is {}, but the loop '{}' was made with {}, for good",
+        fmt::format("partitions: is {}, but the loop '{}' was made with {}, for good",
                     wanted.partitions, schema, found.partitions));
   }
   if (wanted.cluster > 0 && found.id != wanted.id) {

@@ -46,6 +46,12 @@ ParamInfo Lambda() {
   return info;
 }
 
+ParamInfo DrawScale() {
+  ParamInfo info = DrawScaleParam(0);
+  info.help = "explore=thompson: " + info.help;
+  return info;
+}
+
 enum class Change { kNever, kLive };  // whether another value goes on with what was learned
 
 ParamInfo Range(std::string name, double min, double max, Change change, std::string help) {
@@ -65,7 +71,7 @@ std::vector<Number> Numbers() {
   using Options = CoDBandOptions;
   using enum Change;
   return {
-      {&Options::v, DrawScaleParam(0)},
+      {&Options::v, DrawScale()},
       {&Options::lambda, Lambda()},
       {&Options::sigma, Hyper("fixed", SigmaParam())},
       {&Options::lambda0,
