@@ -44,7 +44,7 @@ class ServeClusterTroubleTest : public ServeClusterTest {
     return false;
   }
   // What `codband serve` prints before it ends.
-  std::string OutputOf(const std::string& dsn) const {
+  std::string OutputOf(const std::string& dsn, int exit_code) const {
     const std::string command = std::string(CODBAND_PROGRAM) + " serve --data " +
                                 (root_ / "refused").string() + " --listen 127.0.0.1:0 --cluster '" +
                                 dsn + "' --name x 2>&1";
@@ -52,7 +52,8 @@ class ServeClusterTroubleTest : public ServeClusterTest {
     std::string text;
     char buffer[512];
     while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) text += buffer;
-    EXPECT_NE(::pclose(pipe), 0);
+    const int status = ::pclose(pipe);
+    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, exit_code) << text;
     return text;
   }
   // One request, whatever the answer is.
@@ -118,7 +119,7 @@ TEST_F(ServeClusterTroubleTest, WithoutTheDatabaseItRefusesAndGoesOnWhenItIsBack
   std::thread sender([&] { answer = AskOnce(*a, "event2").body; });
   EXPECT_TRUE(Says("a", "cannot connect to PostgreSQL"));
   EXPECT_TRUE(Says("a", "nothing that was acknowledged is lost; it is tried again"));
-  const std::string refused = OutputOf(dsn_);
+  const std::string refused = OutputOf(dsn_, 6);
   EXPECT_NE(refused.find("cannot connect to PostgreSQL"), std::string::npos) << refused;
   server.Start();
   sender.join();
@@ -131,13 +132,15 @@ TEST_F(ServeClusterTroubleTest, WithoutTheDatabaseItRefusesAndGoesOnWhenItIsBack
 
 TEST_F(ServeClusterTroubleTest, AWrongConnectionStringIsRefusedWithAReason) {
   const std::string host = "host=" + PostgresServer::Shared().directory().string();
-  EXPECT_NE(OutputOf("host=/nowhere dbname=x").find("cannot connect to PostgreSQL"),
+  EXPECT_NE(OutputOf("host=/nowhere dbname=x", 6).find("cannot connect to PostgreSQL"),
             std::string::npos);
-  EXPECT_NE(OutputOf("hots=db1").find("the connection string cannot be read"), std::string::npos);
-  EXPECT_NE(OutputOf(host + " user=codband dbname=nothing").find("\"nothing\" does not exist"),
+  EXPECT_NE(OutputOf("hots=db1", 2).find("the connection string cannot be read"),
             std::string::npos);
-  EXPECT_NE(OutputOf(host + " user=nobody dbname=" + database_).find("\"nobody\" does not exist"),
+  EXPECT_NE(OutputOf(host + " user=codband dbname=nothing", 6).find("\"nothing\" does not exist"),
             std::string::npos);
+  EXPECT_NE(
+      OutputOf(host + " user=nobody dbname=" + database_, 6).find("\"nobody\" does not exist"),
+      std::string::npos);
 }
 
 // The tables of a program before this one are brought up to date, with what they have.
@@ -157,7 +160,7 @@ TEST_F(ServeClusterTroubleTest, OldTablesAreBroughtUpToDate) {
   EXPECT_EQ(Reward({a.get()}, "event1"), "duplicate");
   // Those of a program after this one are not touched.
   psql.Run("UPDATE about SET version = 99");
-  EXPECT_NE(OutputOf(dsn_).find("have version 99"), std::string::npos);
+  EXPECT_NE(OutputOf(dsn_, 2).find("have version 99"), std::string::npos);
   EXPECT_EQ(Reward({a.get()}, "event1"), "duplicate");
 }
 

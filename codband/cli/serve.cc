@@ -55,8 +55,9 @@ Stop it with Ctrl-C or SIGTERM: it answers the requests it has read, writes a ch
 
 Exit code: 0 stopped cleanly, 2 wrong flags or settings, 3 the data directory cannot be used (in use,
 not writable, damaged), 4 the address cannot be listened on, 5 stopped while the data could not be
-written (nothing that was acknowledged is lost), 1 any other failure. Lines for the operator go to
-standard error: see the settings log.format and log.level.)";
+written (nothing that was acknowledged is lost), 6 the database of the cluster does not answer or does
+not let it in, 1 any other failure. Lines for the operator go to standard error: see the settings
+log.format and log.level.)";
 
 // The signals that the program waits for, blocked in all threads that are started after it. SIGINT
 // and SIGTERM stop it; SIGHUP makes it read its keys and its certificate again, except on a

@@ -43,7 +43,9 @@ Result<std::unique_ptr<Serving>> Serving::Start(const ServeConfig& config,
   }
   if (const Status status = is_node ? serving->OpenCluster(options.cluster) : serving->OpenEngine();
       !status.ok()) {
-    how = status.code() == StatusCode::kInvalidArgument ? ServeExit::kSettings : ServeExit::kData;
+    const bool no_answer = is_node && status.code() == StatusCode::kUnavailable;
+    how = no_answer ? ServeExit::kDatabase : ServeExit::kData;
+    if (status.code() == StatusCode::kInvalidArgument) how = ServeExit::kSettings;
     return status;
   }
   if (const Status status = serving->Listen(options.any_port); !status.ok()) {

@@ -34,6 +34,7 @@ enum class ServeExit {
   kData = 3,      // the data directory cannot be used: in use, not writable, damaged
   kAddress = 4,   // the address cannot be listened on
   kTrouble = 5,   // it stopped while data could not be written, or the last checkpoint failed
+  kDatabase = 6,  // the database of the cluster does not answer, or does not let it in
 };
 
 // A running server and all that belongs to it: decision log, engine, HTTP, the note in the data
