@@ -1,12 +1,10 @@
 #include "codband/policy/item_effects.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "codband/base/check.h"
-#include "codband/policy/gittins_index.h"
 
 namespace codband {
 namespace {
@@ -115,18 +113,29 @@ double ItemEffects::OwnRatio() const {
   return std::clamp(slope, 0.0, kMostOwnRatio);
 }
 
+double ItemEffects::LogOddsToBeUnlike() const {
+  const double unlike = 1 / static_cast<double>(items_.size() + 2);
+  return std::log(unlike / (1 - unlike));
+}
+
 // A mixture of two Gaussians: the evidence of each is that of the sum H of residuals with weight A,
 // H ~ N(0, Aσ²(1 + τA)).
-ItemEffects::Moments ItemEffects::OfItem(double weight, double sum) const {
-  const double unlike = ChanceToBeUnlike();
+ItemEffects::Terms ItemEffects::TermsOf(double weight, double sum) const {
   const double spread = 1 + item_ratio_ * weight;
   const double wide_spread = 1 + kWideRatio * weight;
   const double square = weight > 0 ? sum * sum / (weight * noise_) : 0;
-  const double log_odds = std::log(unlike / (1 - unlike)) - 0.5 * std::log(wide_spread / spread) +
-                          0.5 * square * (1 / spread - 1 / wide_spread);
-  const double wide = 1 / (1 + std::exp(-log_odds));
-  const double mean = item_ratio_ * sum / spread;
-  const double apart = kWideRatio * sum / wide_spread - mean;
+  return {.weight = weight,
+          .sum = sum,
+          .log_spreads = 0.5 * std::log(wide_spread / spread),
+          .square = 0.5 * square * (1 / spread - 1 / wide_spread)};
+}
+
+ItemEffects::Moments ItemEffects::OfItem(const Terms& terms, double log_odds) const {
+  const double spread = 1 + item_ratio_ * terms.weight;
+  const double wide_spread = 1 + kWideRatio * terms.weight;
+  const double wide = 1 / (1 + std::exp(-(log_odds - terms.log_spreads + terms.square)));
+  const double mean = item_ratio_ * terms.sum / spread;
+  const double apart = kWideRatio * terms.sum / wide_spread - mean;
   return {.mean = mean + wide * apart,
           .variance = (1 - wide) * item_ratio_ / spread + wide * kWideRatio / wide_spread +
                       wide * (1 - wide) * apart * apart / noise_,
@@ -134,60 +143,31 @@ ItemEffects::Moments ItemEffects::OfItem(double weight, double sum) const {
           .unlike_variance = kWideRatio / wide_spread};
 }
 
-ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
-                                    const ItemHistory* user) const {
-  if (!(item_ratio_ + group_ratio_ > 0)) return {};
-  const Item* const item = Find(id);
-  if (item == nullptr) return OfUnknown();
-  return OfKnown(*item, shares, user == nullptr ? nullptr : user->Find(id));
-}
-
-void ItemEffects::Of(std::span<const ItemId> ids, std::span<const Share> shares,
-                     const ItemHistory* user, std::span<Effect> out) const {
-  constexpr std::size_t kChunk = 32;
-  std::array<const Item*, kChunk> items;
-  const bool any = item_ratio_ + group_ratio_ > 0;
-  const Effect unknown = any ? OfUnknown() : Effect{};
-  for (std::size_t first = 0; first < ids.size(); first += kChunk) {
-    const std::size_t count = any ? std::min(kChunk, ids.size() - first) : 0;
-    const auto id = [&](std::size_t i) { return ids[first + i]; };
-    for (std::size_t i = 0; i < count; ++i) slots_.Prefetch(id(i));
-    for (std::size_t i = 0; i < count; ++i) {
-      items[i] = Find(id(i));
-      if (items[i] != nullptr) __builtin_prefetch(items[i]);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (items[i] != nullptr) __builtin_prefetch(items[i]->all_groups().data());
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      out[first + i] =
-          id(i) == kNoItem ? Effect{}
-          : items[i] == nullptr
-              ? unknown
-              : OfKnown(*items[i], shares, user == nullptr ? nullptr : user->Find(id(i)));
-    }
-  }
-  if (!any) std::ranges::fill(out, Effect{});
-}
-
-ItemEffects::Effect ItemEffects::OfUnknown() const {
-  const Moments own = OfItem(0, 0);
+ItemEffects::Effect ItemEffects::OfUnknown(double log_odds) const {
+  const Moments own = OfItem({}, log_odds);
   return {.variance = (own.variance + group_ratio_) * noise_,
           .unlike = own.unlike,
           .unlike_variance = own.unlike_variance * noise_};
 }
 
-ItemEffects::Effect ItemEffects::OfKnown(const Item& item, std::span<const Share> shares,
+const ItemEffects::Group* ItemEffects::FindGroup(const Item& item, ModelId model) const {
+  for (const Group& group : item.all_groups()) {
+    if (group.model == model) return &group;
+  }
+  return nullptr;
+}
+
+ItemEffects::Effect ItemEffects::OfKnown(const Item& item, const Moments& own,
+                                         std::span<const Share> shares,
                                          const ItemHistory::Entry* entry) const {
-  const Moments own = OfItem(item.weight, item.sum);
   double mean = own.mean;
   double variance = own.variance + group_ratio_;
   if (group_ratio_ > 0) {
     for (const Share& share : shares) {
-      const auto group = std::ranges::find(item.all_groups(), share.model, &Group::model);
-      if (group == item.all_groups().end()) continue;
+      const Group* const group = FindGroup(item, share.model);
+      if (group == nullptr) continue;
       const double w = 1 / (1 + group->weight * group_ratio_);
-      mean += share.chance * (w * (own.mean + group_ratio_ * group->sum) - own.mean);
+      mean += share.chance * Apart(*group, w, own);
       variance +=
           share.chance * (w * w * own.variance + group_ratio_ * w - own.variance - group_ratio_);
     }
@@ -205,12 +185,36 @@ ItemEffects::Effect ItemEffects::OfKnown(const Item& item, std::span<const Share
   return out;
 }
 
-double ItemEffects::WorthOfTrying(const Effect& effect, double visits, double offered) const {
-  if (!(effect.variance > 0)) return 0;
-  const auto worth = [&](double variance, double chance) {
-    return std::sqrt(variance) * GittinsIndex(variance / noise_ * chance * visits * offered);
-  };
-  return std::max(worth(effect.variance, 1), worth(effect.unlike_variance, effect.unlike));
+ItemEffects::Asked ItemEffects::Ask(ItemId id) const {
+  Asked asked;
+  if (!any()) return asked;
+  asked.effects_ = this;
+  asked.id_ = id;
+  asked.log_odds_ = LogOddsToBeUnlike();
+  asked.item_ = Find(id);
+  if (asked.item_ != nullptr) asked.own_ = OfItem(asked.item_->terms, asked.log_odds_);
+  return asked;
+}
+
+ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
+                                    const ItemHistory* user) const {
+  return Ask(id).Of(shares, user);
+}
+
+ItemEffects::Effect ItemEffects::Asked::Of(std::span<const Share> shares,
+                                           const ItemHistory* user) const {
+  if (effects_ == nullptr) return {};
+  if (item_ == nullptr) return effects_->OfUnknown(log_odds_);
+  return effects_->OfKnown(*item_, own_, shares, user == nullptr ? nullptr : user->Find(id_));
+}
+
+double ItemEffects::Asked::MeanOn(ModelId model) const {
+  if (item_ == nullptr) return 0;
+  const Group* const group =
+      effects_->group_ratio_ > 0 ? effects_->FindGroup(*item_, model) : nullptr;
+  if (group == nullptr) return own_.mean;
+  return own_.mean +
+         effects_->Apart(*group, 1 / (1 + group->weight * effects_->group_ratio_), own_);
 }
 
 void ItemEffects::Refresh(Item& item) const {
@@ -219,12 +223,14 @@ void ItemEffects::Refresh(Item& item) const {
     all.Add({.id = item.id, .groups = item.groups}, aliases_);
     item.shared->groups = std::move(all.groups);
   }
-  item.weight = item.sum = 0;
+  double weight = 0;
+  double sum = 0;
   for (const Group& group : item.all_groups()) {
     const double w = 1 / (1 + group.weight * group_ratio_);
-    item.weight += w * group.weight;
-    item.sum += w * group.sum;
+    weight += w * group.weight;
+    sum += w * group.sum;
   }
+  item.terms = TermsOf(weight, sum);
 }
 
 void ItemEffects::Add(Item& item, const ItemHistory::Entry& entry) {
@@ -413,7 +419,7 @@ std::optional<ItemDescription> ItemEffects::Describe(ItemId id) const {
   const Effect own = Of(id, {});
   ItemDescription out{.shown = item->all_shown(), .reward = item->reward, .effect = own.mean};
   if (item->shared) out.reward += item->shared->others.reward;
-  out.width = std::sqrt(OfItem(item->weight, item->sum).variance * noise_);
+  out.width = std::sqrt(OfItem(item->terms, LogOddsToBeUnlike()).variance * noise_);
   for (const Group& group : item->all_groups()) {
     const Share share{group.model, 1};
     const Effect effect = Of(id, {&share, 1});

@@ -40,7 +40,7 @@ namespace codband {
 // and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
-// O(G) for each model that the user may be on. An item costs about 220 bytes and 32 for each
+// O(G) for each model that the user may be on. An item costs about 260 bytes and 32 for each
 // further group once it has been shown, nothing before. Beyond kMostItems a new one takes the place
 // of one that was shown least of a few: ids that are made up displace each other.
 //
@@ -69,9 +69,22 @@ class ItemEffects {
   // For a user who may be on these models; their chances add up to at most 1. `user`: what they
   // brought so far; nullptr: nothing.
   Effect Of(ItemId item, std::span<const Share> shares, const ItemHistory* user = nullptr) const;
-  // Of many, which `out` has a place for each of: memory is asked for ahead. kNoItem has none.
-  void Of(std::span<const ItemId> items, std::span<const Share> shares, const ItemHistory* user,
-          std::span<Effect> out) const;
+
+  // To ask of one item for several models. Valid until anything changes.
+  class Asked;
+  Asked Ask(ItemId item) const;
+
+  // For every item on offer the mean and the variance of its effect, and what it is compared by:
+  // the mean and what trying it is worth (WorthOfTrying, with so many `visits`; items on offer are
+  // those that are here now). kNoItem has no effect. All have a place for each item. `slots` is the
+  // memory that it works in.
+  struct Ratings {
+    std::span<double> means;
+    std::span<double> variances;
+    std::span<double> scores;
+  };
+  void Rate(std::span<const ItemId> items, std::span<const Share> shares, const ItemHistory* user,
+            double visits, std::vector<std::uint32_t>& slots, const Ratings& out) const;
 
   // What showing an item is worth beyond its mean: the Gittins index of a Gaussian arm less its
   // mean, by the approximation of Brezzi & Lai (2002), with as many visits ahead of a group as it
@@ -144,7 +157,22 @@ class ItemEffects {
     ItemSums others;
     std::vector<Group> groups;
   };
-  struct Item {
+  // What follows from the groups of an item for its own effect: ΣwA and ΣwH, and of the evidence
+  // that it is unlike the others (OfItem) what needs a logarithm or does not change with what is
+  // asked.
+  struct Terms {
+    double weight = 0;
+    double sum = 0;
+    double log_spreads = 0;
+    double square = 0;
+  };
+  // What a ranking reads comes first, and is one line of memory: a catalogue may be ranked as a
+  // whole.
+  struct alignas(64) Item {
+    Terms terms = {};
+    std::vector<Group> groups = {};
+    std::unique_ptr<Shared> shared = {};
+    // Not of a ranking.
     ItemId id;
     std::uint32_t life;  // 0: shown by others alone
     std::uint64_t shown = 0;
@@ -152,11 +180,6 @@ class ItemEffects {
     double squares = 0;  // of residuals
     double own_products = 0;
     double own_squares = 0;
-    // ΣwA and ΣwH, which follow from the groups.
-    double weight = 0;
-    double sum = 0;
-    std::vector<Group> groups = {};
-    std::unique_ptr<Shared> shared = {};
 
     const std::vector<Group>& all_groups() const { return shared ? shared->groups : groups; }
     std::uint64_t all_shown() const { return shown + (shared ? shared->others.shown : 0); }
@@ -170,12 +193,23 @@ class ItemEffects {
     double unlike = 0;  // the chance that it is unlike the others, and its variance then
     double unlike_variance = 0;
   };
-  Moments OfItem(double weight, double sum) const;
+  Terms TermsOf(double weight, double sum) const;
+  // `log_odds`: of LogOddsToBeUnlike().
+  Moments OfItem(const Terms& terms, double log_odds) const;
   // Each item may be unlike those before it, by the rule of succession.
-  double ChanceToBeUnlike() const { return 1 / static_cast<double>(items_.size() + 2); }
-  Effect OfUnknown() const;
-  Effect OfKnown(const Item& item, std::span<const Share> shares,
+  double LogOddsToBeUnlike() const;
+  // Whether items may have effects at all.
+  bool any() const { return item_ratio_ + group_ratio_ > 0; }
+  Effect OfUnknown(double log_odds) const;
+  Effect OfKnown(const Item& item, const Moments& own, std::span<const Share> shares,
                  const ItemHistory::Entry* entry) const;
+  const Group* FindGroup(const Item& item, ModelId model) const;
+  // The mean to users of the group less that of the item.
+  double Apart(const Group& group, double w, const Moments& own) const {
+    return w * (own.mean + group_ratio_ * group.sum) - own.mean;
+  }
+  // Where the items are; returns how many are known.
+  std::size_t Locate(std::span<const ItemId> items, std::vector<std::uint32_t>& slots) const;
 
   Item* FindOrMake(ItemId id);
   void MakeRoom();
@@ -226,6 +260,25 @@ class ItemEffects {
   double own_squares_ = 0;
   std::uint64_t others_count_ = 0;  // of the showings in all partitions
   ModelAliases aliases_;
+};
+
+// One item (Ask).
+class ItemEffects::Asked {
+ public:
+  Asked() = default;
+
+  Effect Of(std::span<const Share> shares, const ItemHistory* user = nullptr) const;
+  // The mean for users on the model, without what is theirs alone.
+  double MeanOn(ModelId model) const;
+
+ private:
+  friend class ItemEffects;
+
+  const ItemEffects* effects_ = nullptr;  // nullptr: there are none
+  const Item* item_ = nullptr;            // nullptr: not known
+  ItemId id_ = kNoItem;
+  double log_odds_ = 0;
+  Moments own_ = {};
 };
 
 }  // namespace codband

@@ -4,7 +4,7 @@
 
 namespace codband {
 
-const ItemHistory::Entry* ItemHistory::Find(ItemId item) const {
+const ItemHistory::Entry* ItemHistory::Search(ItemId item) const {
   const auto found = std::ranges::lower_bound(entries_, item, {}, &Entry::item);
   return found == entries_.end() || found->item != item ? nullptr : &*found;
 }
@@ -14,11 +14,25 @@ ItemHistory::Entry& ItemHistory::Touch(ItemId item, std::uint32_t life) {
   const Entry fresh{.item = item, .model = kNoModel, .life = life};
   if (found == entries_.end() || found->item != item) {
     found = entries_.insert(found, fresh);
+    MarkNew(item);
   } else if (found->life != life) {
     *found = fresh;  // what was there has been forgotten with the item
   }
   found->last = ++now_;
   return *found;
+}
+
+void ItemHistory::MarkNew(ItemId item) {
+  if (kMarksOfEach * (marked_ + 1) > 64 * marks_.size()) return MarkAnew();
+  Mark(item);
+  ++marked_;
+}
+
+void ItemHistory::MarkAnew() {
+  const std::size_t words = entries_.size() * 2 * kMarksOfEach / 64;
+  marks_.assign(std::max<std::size_t>(1, std::bit_floor(words)), 0);
+  for (const Entry& entry : entries_) Mark(entry.item);
+  marked_ = static_cast<std::uint32_t>(entries_.size());
 }
 
 std::optional<ItemHistory::Entry> ItemHistory::DropSurplus() {
@@ -34,6 +48,7 @@ std::vector<ItemHistory::Entry> ItemHistory::TakeSince(std::size_t showings) {
   const auto first = std::stable_partition(entries_.begin(), entries_.end(), before);
   std::vector<Entry> taken(first, entries_.end());
   entries_.erase(first, entries_.end());
+  MarkAnew();
   return taken;
 }
 
@@ -81,6 +96,7 @@ void ItemHistory::Load(ByteReader& in) {
     }
     entries_.push_back(entry);
   }
+  MarkAnew();
 }
 
 }  // namespace codband

@@ -11,6 +11,9 @@
 
 namespace codband {
 
+// Fibonacci hashing: the high bits of a product, by which ids in a row are spread as well.
+inline std::uint64_t HashOf(ItemId item) { return item * 0x9e37'79b9'7f4a'7c15; }
+
 // Where each item is in a list: a hash table with open addressing, two to four places of 16 bytes
 // an item. A catalogue may be ranked as a whole, so that finding an item, or that it is not there,
 // touches one line of memory, which can be asked for beforehand. No id is kNoItem. Const functions
@@ -68,10 +71,8 @@ class ItemSlots {
 
   std::size_t mask() const { return places_.size() - 1; }
   std::size_t Next(std::size_t i) const { return (i + 1) & mask(); }
-  // Fibonacci hashing: the high bits of a product, by which ids in a row are spread as well.
   std::size_t Home(ItemId item) const {
-    constexpr std::uint64_t kFactor = 0x9e37'79b9'7f4a'7c15;
-    return static_cast<std::size_t>((item * kFactor) >> (64 - std::countr_zero(places_.size())));
+    return static_cast<std::size_t>(HashOf(item) >> (64 - std::countr_zero(places_.size())));
   }
   void Grow() {
     const std::vector<Place> before =

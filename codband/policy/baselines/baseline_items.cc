@@ -1,26 +1,19 @@
 #include "codband/policy/baselines/baseline_items.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace codband {
 
 ItemScores BaselineItems::ScoresOf(ArmsView arms) const {
   if (!on_ || arms.items.empty()) return {};
-  thread_local std::vector<ItemEffects::Effect> effects;
+  thread_local std::vector<std::uint32_t> slots;
   thread_local std::vector<double> means;
+  thread_local std::vector<double> variances;
   thread_local std::vector<double> scores;
-  effects.resize(arms.count());
-  means.resize(arms.count());
-  scores.resize(arms.count());
-  effects_.Of(arms.items, {}, nullptr, effects);
-  const auto known = std::ranges::count_if(effects, &ItemEffects::Effect::known);
-  const auto visits = static_cast<double>(effects_.showings());
-  const double offered = effects_.ShareOffered(static_cast<std::size_t>(known));
-  for (std::size_t i = 0; i < arms.count(); ++i) {
-    means[i] = effects[i].mean;
-    scores[i] = means[i] + effects_.WorthOfTrying(effects[i], visits, offered);
-  }
+  for (std::vector<double>* each : {&means, &variances, &scores}) each->resize(arms.count());
+  effects_.Rate(arms.items, {}, nullptr, static_cast<double>(effects_.showings()), slots,
+                {.means = means, .variances = variances, .scores = scores});
   return {.means = means, .scores = scores};
 }
 

@@ -17,15 +17,10 @@ namespace codband {
 // model: a group's favourites are no favourites of others.
 struct ItemOffset {
   double taken = 0;
-  const ItemEffects* effects = nullptr;  // nullptr: the same on all models
-  ItemId item = kNoItem;
-  double own = 0;  // the user's own part of it, the same on all models
+  const ItemEffects::Asked* item = nullptr;  // nullptr: the same on all models
+  double own = 0;                            // the user's own part of it, the same on all models
 
-  double On(ModelId model) const {
-    if (effects == nullptr) return taken;
-    const ItemEffects::Share share{model, 1};
-    return effects->Of(item, {&share, 1}).mean + own;
-  }
+  double On(ModelId model) const { return item == nullptr ? taken : item->MeanOn(model) + own; }
 };
 
 // Bayesian change points over the shared pool: the forward filter of a hidden Markov model whose

@@ -373,7 +373,8 @@ TEST_F(ChangeFilterTest, FavouriteOfOneGroupIsNotExpectedToBeOneOfAnother) {
       effects.Observe(history, other, pool_.model(0).id, i % 2 == 0 ? 0.3 : -0.3, 0, {});
     }
   }
-  const ItemOffset item{.taken = 0.1, .effects = &effects, .item = 5};
+  const ItemEffects::Asked asked = effects.Ask(5);
+  const ItemOffset item{.taken = 0.1, .item = &asked};
   ASSERT_GT(item.On(pool_.model(0).id), item.On(pool_.model(1).id) + 0.2);
   EXPECT_EQ((ItemOffset{.taken = 0.1}).On(pool_.model(0).id), 0.1);
   const std::vector<double> x = {0.1, 0, 0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "codband/policy/codband/change_detector.h"
@@ -18,7 +19,7 @@ struct ChooseWorkspace {
   DepartureSolver departure_solver;
   std::vector<double> departure;
   std::vector<ItemEffects::Share> shares;
-  std::vector<ItemEffects::Effect> item_effects;
+  std::vector<std::uint32_t> item_slots;
   std::vector<double> item_means;
   std::vector<double> item_variances;
   std::vector<double> added;

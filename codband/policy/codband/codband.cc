@@ -72,7 +72,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
   // What is the item's own says nothing of the user: all that follows learns from the rest.
-  ItemPart part = FindItemPart(decision, user, x, reward);
+  ItemPart part = FindItemPart(decision, user, x, reward, memo);
   reward -= part.effect.mean;
   if (late) {
     ledger_.ObserveLate(user, decision.period, x, reward);
@@ -80,10 +80,8 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
     return as_before;
   }
   const bool has_item = item_effects_ && decision.item != kNoItem;
-  const ItemOffset item{.taken = part.effect.mean,
-                        .effects = has_item ? &items_ : nullptr,
-                        .item = decision.item,
-                        .own = part.effect.own};
+  const ItemOffset item{
+      .taken = part.effect.mean, .item = has_item ? &part.item : nullptr, .own = part.effect.own};
   const LearnStep step{decision.user, user, x, reward, item, beyond, key, memo};
   if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
@@ -129,8 +127,9 @@ void CoDBand::StartPeriod(UserRecord& user, const Decision& decision, EventKey k
 Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const {
   std::optional<UserRecord> scratch;
   const UserRecord* record = users_.Peek(user, scratch);
-  Outlook outlook = Believe(user, record, work, true);
   const bool has_items = item_effects_ && !arms.items.empty();
+  work.departure_solver.KeepSystem(has_items);  // FindItemPart asks for it
+  Outlook outlook = Believe(user, record, work, true);
   outlook.draw_chance = exploration_.draw_chance;
   if (has_items || exploration_.add_worth != nullptr) {
     work.added.assign(arms.count(), 0.0);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "codband/linalg/kernels.h"
 #include "codband/policy/codband/codband_policy.h"
@@ -41,45 +42,39 @@ bool CoDBand::ForgetItem(ItemId item) {
 
 void CoDBand::LookAtItems(ArmsView arms, const ItemHistory* user, ChooseWorkspace& work,
                           Outlook& outlook) const {
-  const std::span<const ItemEffects::Share> shares = LikelyModels(outlook, work.shares);
   const auto visits = static_cast<double>(outlook.Posterior(outlook.likeliest).stats().m());
-  const std::size_t count = arms.count();
-  work.item_effects.resize(count);
-  work.item_means.resize(count);
-  work.item_variances.resize(count);
-  items_.Of(arms.items, shares, user, work.item_effects);
-  const auto known = std::ranges::count_if(work.item_effects, &ItemEffects::Effect::known);
-  const double offered = items_.ShareOffered(static_cast<std::size_t>(known));
-  // Of all that are unknown it is the same.
-  double worth_of_unknown = -1;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ItemEffects::Effect& effect = work.item_effects[i];
-    work.item_means[i] = effect.mean;
-    work.item_variances[i] = effect.variance;
-    double worth = worth_of_unknown;
-    if (effect.known || arms.items[i] == kNoItem || worth < 0) {
-      worth = items_.WorthOfTrying(effect, visits, offered);
-      if (!effect.known && arms.items[i] != kNoItem) worth_of_unknown = worth;
-    }
-    work.added[i] = effect.mean + worth;
-  }
+  work.item_means.resize(arms.count());
+  work.item_variances.resize(arms.count());
+  items_.Rate(arms.items, LikelyModels(outlook, work.shares), user, visits, work.item_slots,
+              {.means = work.item_means, .variances = work.item_variances, .scores = work.added});
   outlook.item_means = work.item_means;
   outlook.item_variances = work.item_variances;
 }
 
+// The second copy replays what needs the belief in the user and the models.
 CoDBand::ItemPart CoDBand::FindItemPart(const Decision& decision, const UserRecord& user,
-                                        std::span<const double> x, double reward) const {
+                                        std::span<const double> x, double reward,
+                                        LearnMemo* memo) const {
   if (!item_effects_ || decision.item == kNoItem) return {};
-  ChooseWorkspace& work = ChooseWorkspace::OfThisThread();
-  const Outlook outlook = Believe(decision.user, &user, work);
-  FeatureVector theta(inner_dim());
-  outlook.Mean(theta.values());
-  const double mean = linalg::Dot(x, theta);
-  const double noise = outlook.Posterior(outlook.likeliest).noise_variance();
-  return {.effect = items_.Of(decision.item, LikelyModels(outlook, work.shares), user.items.get()),
-          .residual = reward - mean,
-          .reward = reward,
-          .telling = hyper_.noise().clicks() || VarianceOf(outlook, x, mean) <= noise};
+  ItemPart part{.item = items_.Ask(decision.item), .reward = reward};
+  std::array<double, 4> found{};
+  LearnMemo::Fill(memo, found, [&] {
+    ChooseWorkspace& work = ChooseWorkspace::OfThisThread();
+    const Outlook outlook = Believe(decision.user, &user, work);
+    FeatureVector theta(inner_dim());
+    outlook.Mean(theta.values());
+    const double mean = linalg::Dot(x, theta);
+    const double noise = outlook.Posterior(outlook.likeliest).noise_variance();
+    const ItemEffects::Effect effect =
+        part.item.Of(LikelyModels(outlook, work.shares), user.items.get());
+    const bool telling = hyper_.noise().clicks() || VarianceOf(outlook, x, mean) <= noise;
+    found = {effect.mean, effect.own, reward - mean, telling ? 1.0 : 0.0};
+  });
+  part.effect.mean = found[0];
+  part.effect.own = found[1];
+  part.residual = found[2];
+  part.telling = found[3] != 0;
+  return part;
 }
 
 // While models are still being found, what they are off by is theirs. Of clicks most is noise at

@@ -99,13 +99,14 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
 
   // What of a reward is the item's, and what is left of it without the features.
   struct ItemPart {
-    ItemEffects::Effect effect = {};
+    ItemEffects::Asked item = {};
+    ItemEffects::Effect effect = {};  // its mean, and of that what is the user's own
     double residual = 0;
     double reward = 0;
     bool telling = false;  // whether the residual says more of the item than of the models
   };
   ItemPart FindItemPart(const Decision& decision, const UserRecord& user, std::span<const double> x,
-                        double reward) const;
+                        double reward, LearnMemo* memo) const;
   void ObserveItem(const Decision& decision, UserRecord& user, ModelId model, const ItemPart& part);
   void CountVisitsOfNobody(std::size_t own, std::uint64_t visits, std::span<double> chances) const;
   // The random effect of a user who is on model `own` of the outlook.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "codband/base/check.h"
 #include "codband/linalg/kernels.h"
@@ -40,6 +41,10 @@ void ResidualSums(const linalg::GaussianPosterior& model, const linalg::Sufficie
   Buffer mean;
   linalg::Multiply(data.S(), AtColumns(data, model.mean(), mean), out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = data.c()[i] - out[i];
+}
+
+bool SameBits(std::span<const double> a, std::span<const double> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 }  // namespace
@@ -123,6 +128,40 @@ void DepartureSolver::Iterate(const linalg::SufficientStats& data, double noise)
   }
 }
 
+// The matrix is kept as what it is made of: S, the diagonal and the noise.
+bool DepartureSolver::Factorize(const linalg::SufficientStats& data, double noise) {
+  const std::span<const double> sums = data.S();
+  const std::size_t k = data.dim();
+  const std::span<const double> kept(matrix_);
+  if (kept.size() == sums.size() + k + 1 && kept.back() == noise &&
+      SameBits(kept.first(sums.size()), sums) &&
+      SameBits(kept.subspan(sums.size(), k), diagonal_)) {
+    return true;
+  }
+  matrix_.clear();
+  right_.clear();
+  factor_.Resize(k);
+  if (!factor_.Factorize(diagonal_, 1 / noise, sums)) return false;
+  if (!keeps_system_) return true;
+  matrix_.assign(sums.begin(), sums.end());
+  matrix_.insert(matrix_.end(), diagonal_.begin(), diagonal_.end());
+  matrix_.push_back(noise);
+  return true;
+}
+
+bool DepartureSolver::SolveExactly(const linalg::SufficientStats& data, double noise) {
+  if (!Factorize(data, noise)) return false;
+  if (!right_.empty() && SameBits(right_, residual_)) {
+    residual_.assign(solution_.begin(), solution_.end());
+    return true;
+  }
+  if (keeps_system_) right_.assign(residual_.begin(), residual_.end());
+  factor_.SolveLower(residual_);
+  factor_.SolveTransposed(residual_);
+  if (keeps_system_) solution_.assign(residual_.begin(), residual_.end());
+  return true;
+}
+
 void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
                             const linalg::SufficientStats& data, double variance,
                             std::span<double> out, std::span<const double> weights) {
@@ -143,10 +182,7 @@ void DepartureSolver::Solve(const linalg::GaussianPosterior& model,
   if (data.dim() > kFewColumns) {
     Iterate(data, noise);
   } else {
-    factor_.Resize(data.dim());
-    if (!factor_.Factorize(diagonal_, 1 / noise, data.S())) return;
-    factor_.SolveLower(residual_);
-    factor_.SolveTransposed(residual_);
+    if (!SolveExactly(data, noise)) return;
   }
   if (!linalg::AllWithin(residual_, linalg::kLargestParameter)) return;
   for (std::size_t i = 0; i < counted; ++i) out[data.Place(i, model.dim())] = residual_[i];

@@ -55,6 +55,11 @@ struct DepartureEvidence {
 // served as many columns. Not thread-safe.
 class DepartureSolver {
  public:
+  // Whether systems that are solved from now on are kept, the last of them: another with the same
+  // matrix is not factorised again, and the same one, as that of a reward that comes at once is,
+  // not solved again.
+  void KeepSystem(bool keep) { keeps_system_ = keep; }
+
   // δ, its posterior mean given the user's period (the best linear unbiased predictor), into `out`,
   // a number for each feature, which is 0 for those that are no columns of `data`:
   //   δ = (S/σ² + I/τ²)⁻¹ (c - Sμ)/σ².
@@ -66,6 +71,10 @@ class DepartureSolver {
  private:
   // Solves for `residual_`, in place.
   void Iterate(const linalg::SufficientStats& data, double noise);
+  // The same exactly; false if that cannot be.
+  bool SolveExactly(const linalg::SufficientStats& data, double noise);
+  // Brings the factor up to date; false if there is none.
+  bool Factorize(const linalg::SufficientStats& data, double noise);
 
   linalg::CholeskyFactor factor_{1, 1};
   std::vector<double> diagonal_;
@@ -74,6 +83,11 @@ class DepartureSolver {
   std::vector<double> rest_;
   std::vector<double> direction_;
   std::vector<double> product_;
+
+  bool keeps_system_ = false;
+  std::vector<double> matrix_;  // all that the factor follows from; empty: not kept
+  std::vector<double> right_;   // of the system that was solved, with its solution; empty: not kept
+  std::vector<double> solution_;
 };
 
 }  // namespace codband

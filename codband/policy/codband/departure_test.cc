@@ -131,6 +131,25 @@ TEST(DepartureTest, SolvesTheRidgeRegressionOfTheResiduals) {
             1e-9 * expected.norm());
 }
 
+// Whatever is kept of the system before: of the same, of one with the same matrix, of another.
+TEST(DepartureTest, ASystemThatIsKeptIsSolvedAsIfItWereNot) {
+  Group group;
+  DepartureSolver kept;
+  std::vector<double> found(kDepartureFeatures);
+  std::vector<double> expected(kDepartureFeatures);
+  RandomStream random({12, 0}, 605);
+  for (int i = 0; i < 200; ++i) {
+    kept.KeepSystem(random.Below(4) > 0);
+    const auto& [x, r] = group.own[random.Below(group.own.size())];
+    if (random.Below(3) == 0) group.model.Add(x, r);
+    if (random.Below(3) == 0) group.data.Add(x, r);
+    const double variance = random.Below(4) == 0 ? 0.4 : 0.3;
+    kept.Solve(group.model, group.data, variance, found);
+    DepartureSolver().Solve(group.model, group.data, variance, expected);
+    ASSERT_EQ(found, expected) << i;
+  }
+}
+
 TEST(DepartureTest, VarianceGoesFromItsPriorMeanToTheMomentEstimate) {
   EXPECT_DOUBLE_EQ(DepartureEvidence().Variance(kNoise, 0.5), 0.5);
   EXPECT_NEAR((DepartureEvidence{.products = 2e6, .squares = 1e7}).Variance(kNoise, 0.5), 0.2,
