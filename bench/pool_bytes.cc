@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,8 +66,8 @@ class Loop {
   // What a node does every kPeriodMs.
   void Step(std::int64_t now_ms) {
     for (std::size_t p = 0; p < members_.size(); ++p) Publish(p, now_ms);
-    if (!any_ || now_ms < next_merge_ms_) return;
-    any_ = false;
+    if (fresh_.empty() || now_ms < next_merge_ms_ + MoreToWaitMs()) return;
+    fresh_.clear();
     auto merged = Pool(0).Merge(shelf_.registers(), last_);
     CODBAND_CHECK(merged.ok());
     std::size_t most = 0;
@@ -98,6 +99,12 @@ class Loop {
     return std::clamp(all / PoolKeeper::kBytesPerSecond, PoolKeeper::kPeriodMs,
                       PoolKeeper::kAtTheLatestMs);
   }
+  std::int64_t MoreToWaitMs() const {
+    const std::int64_t spacing_ms = SpacingMs(last_.size());
+    const auto fresh = static_cast<std::int64_t>(fresh_.size());
+    const auto all = static_cast<std::int64_t>(members_.size());
+    return std::min(spacing_ms * (all - fresh) / fresh, PoolKeeper::kAtTheLatestMs - spacing_ms);
+  }
   void Publish(std::size_t p, std::int64_t now_ms) {
     Member& member = members_[p];
     if (now_ms < member.next_ms || !member.learned) return;
@@ -109,13 +116,13 @@ class Loop {
     member.published_ms = now_ms;
     member.next_ms = now_ms + SpacingMs(bytes.size());
     CODBAND_CHECK(shelf_.Put(std::move(bytes)).ok());
-    any_ = true;
+    fresh_.insert(p);
   }
 
   std::vector<Member> members_;
   RegisterShelf shelf_;
   std::string last_;
-  bool any_ = false;  // register that is in no pool yet
+  std::set<std::size_t> fresh_;  // whose registers are in no pool yet
   std::int64_t next_merge_ms_ = 0;
   Bytes bytes_;
 };
