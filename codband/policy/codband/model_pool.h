@@ -131,7 +131,7 @@ class ModelPool {
   // The own sums of every model that has any.
   std::vector<ModelSums> OwnSums() const;
   // Whether they tell others something new: a model has come, gone, or gained or lost a period, or
-  // the volume of one is smaller by a twentieth.
+  // the volume of one is smaller by a third.
   bool HasNews() const;
   // OwnSums() are known to the others.
   void MarkPublished();

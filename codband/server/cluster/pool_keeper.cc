@@ -53,6 +53,20 @@ Numbers LoadNumbers(ByteReader& in) {
   return numbers;
 }
 
+std::int64_t CountFresh(const Numbers& versions, const Numbers& merged) {
+  return std::ranges::count_if(versions, [&](const auto& each) {
+    const auto before = merged.find(each.first);
+    return before == merged.end() || before->second < each.second;
+  });
+}
+
+// A pool is written for every partition, whoever has news: the fewer registers are new, the longer
+// it waits for others. Beyond the time between pools of which all are.
+std::int64_t MoreToWaitMs(std::int64_t spacing_ms, std::int64_t partitions, std::int64_t fresh) {
+  return std::min(spacing_ms * (partitions - fresh) / std::max<std::int64_t>(1, fresh),
+                  PoolKeeper::kAtTheLatestMs - spacing_ms);
+}
+
 }  // namespace
 
 std::string RegisterBlob::Encode() const {
@@ -248,6 +262,9 @@ Status PoolKeeper::Merge(Member& first, std::int64_t now_ms) {
   CODBAND_RETURN_IF_ERROR(ReadRegisters());
   const std::vector<std::string> registers = shelf_.registers();
   if (registers.empty() || versions_ == merged_versions_) return {};
+  if (now_ms < next_merge_ms_ + MoreToWaitMs(SpacingMs(static_cast<std::int64_t>(previous_.size())),
+                                             partitions_, CountFresh(versions_, merged_versions_)))
+    return {};
   Result<SharedPool::Merged> merged = Status(StatusCode::kUnavailable, "the partition is closed");
   const bool used = first.lent.Use(
       [&](engine::Partition& partition) { merged = partition.Merge(registers, previous_); });
