@@ -23,6 +23,8 @@ struct ChooseWorkspace {
   std::vector<double> item_means;
   std::vector<double> item_variances;
   std::vector<double> added;
+  std::vector<double> theta;
+  std::vector<double> means;
   std::vector<double> variances;
   std::vector<double> prior_variances;
   std::vector<double> disagreement;

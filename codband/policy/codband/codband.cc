@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "codband/linalg/kernels.h"
@@ -12,6 +13,22 @@
 #include "codband/policy/streams.h"
 
 namespace codband {
+namespace {
+
+// The index of the arm with the largest sum; `added` is empty for none.
+std::uint32_t BestOf(std::span<const double> means, std::span<const double> added) {
+  std::uint32_t best = 0;
+  double most = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    const double sum = means[i] + (added.empty() ? 0 : added[i]);
+    if (!(sum > most)) continue;
+    best = static_cast<std::uint32_t>(i);
+    most = sum;
+  }
+  return best;
+}
+
+}  // namespace
 
 // Lines are those of the paper's Algorithm 1: choosing is its ARM SELECTION, learning its MODEL
 // UPDATE and CHANGE DETECTION. The presets and the default go the same way through it; where they
@@ -38,11 +55,12 @@ Propensity CoDBand::DoChoose(UserId user, ArmsView given, EventKey key, Decision
     RandomStream random = StreamFor(key, DrawPurpose::kParameter);
     outlook.DrawOn(model, options_.v, random, drawn.values());
   } else {
-    outlook.Mean(mean.values());
+    std::ranges::copy(outlook.expected, mean.values().begin());
   }
   // Line 17: the arm with the largest xᵀθ̃.
   const std::span<const double> theta = draw ? drawn : mean;
-  decision.arm = BestArm(theta.first(dim()), outlook.added, arms);
+  decision.arm = draw ? BestArm(theta.first(dim()), outlook.added, arms)
+                      : BestOf(outlook.means, outlook.added);
   const std::span<const double> x = arms.arm(decision.arm);
   decision.period = outlook.period;
   decision.model = outlook.IdOf(model);
@@ -138,16 +156,32 @@ Outlook CoDBand::LookAt(UserId user, ArmsView arms, ChooseWorkspace& work) const
   if (has_items) {
     LookAtItems(arms, record == nullptr ? nullptr : record->items.get(), work, outlook);
   }
-  if (exploration_.add_worth != nullptr) {
-    Uncertainty uncertainty = FindVariances(arms, work, outlook);
-    if (user != kNobody) {  // who is somebody else each time
-      uncertainty.disagreement = FindDisagreement(outlook, arms, work.disagreement);
-    }
-    const std::uint64_t rewards = record == nullptr ? 0 : record->current.data.m();
-    uncertainty.period_visits = static_cast<double>(rewards + 1);
-    exploration_.add_worth(uncertainty, work.added);
-  }
+  if (outlook.draw_chance < 1 || exploration_.add_worth != nullptr) FindMeans(arms, work, outlook);
+  if (exploration_.add_worth != nullptr) AddWorth(user, record, arms, work, outlook);
   return outlook;
+}
+
+void CoDBand::FindMeans(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
+  work.theta.resize(inner_dim());
+  outlook.Mean(work.theta);
+  outlook.expected = work.theta;
+  work.means.resize(arms.count());
+  for (std::size_t i = 0; i < arms.count(); ++i) {
+    work.means[i] = linalg::Dot(arms.arm(i), outlook.expected.first(dim()));
+  }
+  outlook.means = work.means;
+}
+
+void CoDBand::AddWorth(UserId user, const UserRecord* record, ArmsView arms, ChooseWorkspace& work,
+                       Outlook& outlook) const {
+  Uncertainty uncertainty = FindVariances(arms, work, outlook);
+  uncertainty.best = BestOf(outlook.means, outlook.item_means);
+  if (user != kNobody) {  // who is somebody else each time
+    uncertainty.disagreement = FindDisagreement(outlook, outlook.expected, arms, work.disagreement);
+  }
+  const std::uint64_t rewards = record == nullptr ? 0 : record->current.data.m();
+  uncertainty.period_visits = static_cast<double>(rewards + 1);
+  exploration_.add_worth(uncertainty, work.added);
 }
 
 Uncertainty CoDBand::FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {

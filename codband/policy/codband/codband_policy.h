@@ -91,6 +91,11 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   // Without the arms. `user` is nullptr for one without a record. `renew`: as in ModelChances.
   Outlook Believe(UserId id, const UserRecord* user, ChooseWorkspace& work,
                   bool renew = false) const;
+  // What is expected of the parameter and the arms, for the outlook.
+  void FindMeans(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const;
+  // What trying each arm is worth comes to what it is compared by.
+  void AddWorth(UserId user, const UserRecord* record, ArmsView arms, ChooseWorkspace& work,
+                Outlook& outlook) const;
   // What is not known of the arms, of which the outlook gets the variances.
   Uncertainty FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const;
   // `user`: what items brought them; nullptr: none were shown.

@@ -73,7 +73,11 @@ void CoDBand::ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
                         Ranking& ranking) const {
   const std::size_t d = inner_dim();
   ranking.theta.resize(d);
-  outlook.Mean(ranking.theta);
+  if (outlook.expected.empty()) {
+    outlook.Mean(ranking.theta);
+  } else {
+    std::ranges::copy(outlook.expected, ranking.theta.begin());
+  }
   if (options_.intercept) {
     ranking.intercept = ranking.theta.back();
     ranking.theta.pop_back();
@@ -82,7 +86,8 @@ void CoDBand::ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
   if (outlook.variances.empty()) static_cast<void>(FindVariances(arms, work, outlook));
   for (std::size_t i = 0; i < arms.count(); ++i) {
     Ranking::Arm& arm = ranking.arms[i];
-    arm.mean = linalg::Dot(arms.arm(i), ranking.theta) + ranking.intercept;
+    arm.mean = outlook.means.empty() ? linalg::Dot(arms.arm(i), ranking.theta) : outlook.means[i];
+    arm.mean += ranking.intercept;
     arm.score = arm.mean + outlook.Added(i);
     arm.item = outlook.ItemMean(i);
     arm.mean += arm.item;

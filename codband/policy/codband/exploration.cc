@@ -89,13 +89,11 @@ Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
   return {.model = model, .variances = variances, .prior_variances = prior_variances};
 }
 
-std::span<const double> FindDisagreement(const Outlook& outlook, ArmsView arms,
-                                         std::vector<double>& values) {
+std::span<const double> FindDisagreement(const Outlook& outlook, std::span<const double> mean,
+                                         ArmsView arms, std::vector<double>& values) {
   if (outlook.chances[outlook.likeliest] > kCertain) return {};
   const std::size_t d = outlook.Posterior(outlook.likeliest).dim();
-  FeatureVector mean(d);
   FeatureVector off(d);
-  outlook.Mean(mean.values());
   values.assign(arms.count(), 0.0);
   for (std::size_t k = 0; k < outlook.chances.size(); ++k) {
     if (outlook.chances[k] < kNegligible || IsOneUsers(outlook.pool, k)) continue;
@@ -112,24 +110,31 @@ std::span<const double> FindDisagreement(const Outlook& outlook, ArmsView arms,
 }
 
 void AddWorthOfTrying(const Uncertainty& uncertainty, std::span<double> scores) {
-  const auto share = [&](std::size_t i) {
+  const auto unknown = [&](std::size_t i) {
     const double prior = uncertainty.prior_variances[i];
     return prior > 0 ? std::min(1.0, uncertainty.variances[i] / prior) : 1;
   };
   double least = 1;
-  for (std::size_t i = 0; i < scores.size(); ++i) least = std::min(least, share(i));
+  double sum = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    least = std::min(least, unknown(i));
+    sum += unknown(i);
+  }
+  const double average = sum / static_cast<double>(scores.size());
+  const double share = 1 - unknown(uncertainty.best) / average;
+  if (!(share > 0)) return;
   const double noise = uncertainty.model.noise_variance();
   const double visits = static_cast<double>(uncertainty.model.stats().m()) / noise;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const double here = share(i);
+    const double here = unknown(i);
     if (!(here > least)) continue;
     const double variance = uncertainty.variances[i];
-    scores[i] += std::sqrt(variance) * GittinsIndex(variance * visits) * (1 - least / here);
+    scores[i] += share * std::sqrt(variance) * GittinsIndex(variance * visits) * (1 - least / here);
   }
   const double own_visits = uncertainty.period_visits / noise;
   for (std::size_t i = 0; i < uncertainty.disagreement.size(); ++i) {
     const double apart = uncertainty.disagreement[i];
-    scores[i] += apart * GittinsIndex(apart * apart * own_visits);
+    scores[i] += share * apart * GittinsIndex(apart * apart * own_visits);
   }
 }
 

@@ -23,6 +23,7 @@ struct Uncertainty {
   // How far the models that the user may be on are apart; empty where it is known which it is.
   std::span<const double> disagreement = {};
   double period_visits = 0;  // of the user so far, with this one
+  std::size_t best = 0;      // the arm of which most is expected
 };
 
 // The variances of all arms: O(k²) for one with k features that are not 0 if the covariance of the
@@ -36,9 +37,9 @@ Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
 // Of each arm, Σ p(k) |xᵀμ_k - xᵀμ|, μ = Σ p(k) μ_k: how far the models that the user may be on
 // disagree of it. (Not the root of the squares: a model that is far off and hardly likely would
 // decide.) Models of a single user do not count, so that nobody makes others explore. Empty if one
-// model is all but certain. `values` is the memory that it works in.
-std::span<const double> FindDisagreement(const Outlook& outlook, ArmsView arms,
-                                         std::vector<double>& values);
+// model is all but certain. `mean` is μ, and `values` the memory that it works in.
+std::span<const double> FindDisagreement(const Outlook& outlook, std::span<const double> mean,
+                                         ArmsView arms, std::vector<double>& values);
 
 // How to explore.
 struct Exploration {
@@ -62,6 +63,12 @@ struct Exploration {
 //   b Ψ(b² m / σ²).
 // An arm on which these models agree does not tell on which of them the user is, however often it
 // is chosen.
+//
+// Both count by the share 1 - q*/q̄, at least 0, that the best arm does not teach anyway: q* is the
+// q of the arm with the largest mean and q̄ the average over the arms on offer. Where the arms vary
+// the best of them is as unknown as any, and choosing it explores by itself. Where the same arms
+// come back the best is the one that has been chosen all along, and q* is far below q̄. What is off
+// now cannot stay off: if nothing but the best arm is chosen q* falls, and the share grows.
 //
 // Deterministic, so that it changes no propensity but those of the best arm.
 void AddWorthOfTrying(const Uncertainty& uncertainty, std::span<double> scores);

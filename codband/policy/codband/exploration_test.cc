@@ -21,6 +21,13 @@ std::vector<double> WorthOf(const linalg::GaussianPosterior& model, ArmsView arm
 
 constexpr std::size_t kExplorationDim = 4;
 
+std::span<const double> Disagreement(const Outlook& outlook, ArmsView arms,
+                                     std::vector<double>& scratch) {
+  std::vector<double> mean(outlook.pool.prior().dim());
+  outlook.Mean(mean);
+  return FindDisagreement(outlook, mean, arms, scratch);
+}
+
 TEST(ExplorationTest, AnArmOfWhichLessIsKnownIsWorthTrying) {
   linalg::GaussianPosterior model(kExplorationDim, 2, 0.25);
   const std::vector<double> arms = {1, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0.6, 0.8, 0, 0};
@@ -31,11 +38,14 @@ TEST(ExplorationTest, AnArmOfWhichLessIsKnownIsWorthTrying) {
   EXPECT_EQ(worth[0], 0);  // the surest
   EXPECT_GT(worth[1], worth[3]);
   EXPECT_GT(worth[3], 0);
-  // √v Ψ(v n/σ²) (1 - q₀/q): v = 1/2, n/σ² = 200 and q = 1; of the known arm q₀ = 2/202.
+  // √v Ψ(v n/σ²) (1 - q₀/q): v = 1/2, n/σ² = 200 and q = 1; of the known arm, which is also the
+  // best, q₀ = 2/202, and of the last q = 0.36 q₀ + 0.64.
+  const double known = 2.0 / 202;
+  const double average = (known + 1 + 1 + 0.36 * known + 0.64) / 4;
   EXPECT_NEAR(worth[1],
               std::sqrt(0.5) *
                   std::sqrt(2 * std::log(100) - std::log(std::log(100)) - std::log(16 * M_PI)) *
-                  (1 - 2.0 / 202),
+                  (1 - known) * (1 - known / average),
               1e-9);
   EXPECT_GT(worth[2], worth[1]);  // it moves rewards further
   // Where it is known as well as the others nothing is added.
@@ -69,7 +79,7 @@ TEST(ExplorationTest, ModelsDisagreeByTheirMeanDistance) {
   Outlook outlook{.pool = pool};
   const std::vector<double> chances = {0.5, 0.5, 0};
   outlook.chances = chances;
-  const std::span<const double> between = FindDisagreement(outlook, view, scratch);
+  const std::span<const double> between = Disagreement(outlook, view, scratch);
   ASSERT_EQ(between.size(), 20U);
   for (std::size_t a = 0; a < 20; ++a) {
     double apart = pool.model(0).posterior.mean().back() - pool.model(1).posterior.mean().back();
@@ -87,8 +97,8 @@ TEST(ExplorationTest, ModelsDisagreeByTheirMeanDistance) {
   const std::vector<double> with_it = {0, 0, 0.5, 0.5};
   outlook.chances = with_it;
   outlook.likeliest = 2;
-  const std::vector<double> prior_alone(FindDisagreement(outlook, view, scratch).begin(),
-                                        FindDisagreement(outlook, view, scratch).end());
+  const std::vector<double> prior_alone(Disagreement(outlook, view, scratch).begin(),
+                                        Disagreement(outlook, view, scratch).end());
   for (std::size_t a = 0; a < 20; ++a) {
     const double own = linalg::Dot(view.arm(a), pool.model(2).posterior.mean().first(4)) +
                        pool.model(2).posterior.mean().back();
@@ -98,25 +108,52 @@ TEST(ExplorationTest, ModelsDisagreeByTheirMeanDistance) {
   // Where one is all but certain, nothing is to be found out.
   const std::vector<double> certain = {0.99, 0.01, 0, 0};
   outlook.chances = certain;
-  EXPECT_TRUE(FindDisagreement(outlook, view, scratch).empty());
+  EXPECT_TRUE(Disagreement(outlook, view, scratch).empty());
 }
 
 TEST(ExplorationTest, AnArmThatTellsModelsApartIsWorthTrying) {
   const linalg::GaussianPosterior model(kExplorationDim, 2, 0.25);
-  const std::vector<double> variances = {0.1, 0.1};
+  const std::vector<double> variances = {0.02, 0.1};
+  const std::vector<double> prior_variances = {0.1, 0.1};
   const std::vector<double> between = {0, 0.2};
   std::vector<double> scores = {1, 1};
   AddWorthOfTrying({.model = model,
                     .variances = variances,
-                    .prior_variances = variances,
+                    .prior_variances = prior_variances,
                     .disagreement = between,
                     .period_visits = 500},
                    scores);
   EXPECT_EQ(scores[0], 1);
-  // b Ψ(b² m/σ²) with b² m/σ² = 80.
-  EXPECT_NEAR(scores[1],
-              1 + 0.2 * std::sqrt(2 * std::log(80) - std::log(std::log(80)) - std::log(16 * M_PI)),
-              1e-12);
+  // b Ψ(b² m/σ²) with b² m/σ² = 80, of which the best arm leaves 1 - 0.2/0.6.
+  const double index = std::sqrt(2 * std::log(80) - std::log(std::log(80)) - std::log(16 * M_PI));
+  EXPECT_NEAR(scores[1], 1 + 0.2 * index * 2 / 3, 1e-12);
+}
+
+// Where arms vary the best of them is as unknown as any: choosing it explores enough.
+TEST(ExplorationTest, NothingIsTriedWhereTheBestArmTeachesAsMuch) {
+  linalg::GaussianPosterior model(kExplorationDim, 2, 0.25);
+  const std::vector<double> known = {1, 0, 0, 0};
+  for (int i = 0; i < 50; ++i) model.Add(known, 1);
+  const std::vector<double> variances = {0.1, 0.02, 0.06};
+  const std::vector<double> prior_variances = {0.1, 0.1, 0.1};
+  const std::vector<double> between = {0, 0.2, 0.4};
+  Uncertainty uncertainty{.model = model,
+                          .variances = variances,
+                          .prior_variances = prior_variances,
+                          .disagreement = between,
+                          .period_visits = 500};
+  for (const std::size_t best : {0, 2}) {  // the least known, and one like the average
+    uncertainty.best = best;
+    std::vector<double> scores = {1, 1, 1};
+    AddWorthOfTrying(uncertainty, scores);
+    EXPECT_EQ(scores, std::vector<double>({1, 1, 1})) << best;
+  }
+  uncertainty.best = 1;  // it has been chosen all along
+  std::vector<double> scores = {1, 1, 1};
+  AddWorthOfTrying(uncertainty, scores);
+  EXPECT_GT(scores[0], 1);
+  EXPECT_GT(scores[1], 1);
+  EXPECT_GT(scores[2], 1);
 }
 
 TEST(ExplorationTest, VariancesByTheCovarianceAreThoseByTheFactor) {

@@ -19,6 +19,9 @@ struct Outlook {
   std::size_t own = 0;                     // index of the user's model
   std::span<const double> departure = {};  // the user's random effect; empty: none
   double draw_chance = 1;                  // with which θ is drawn and not averaged
+  // E[θ] over all models and, of each arm, xᵀE[θ] without the intercept; empty: not looked at.
+  std::span<const double> expected = {};
+  std::span<const double> means = {};
   // Of each arm, the variance of what is expected of its features; empty: not looked at.
   std::span<const double> variances = {};
   // Of each arm, the item's own part of the expected reward and its variance; empty where no items
