@@ -411,13 +411,10 @@ std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* t
     const double reward = window.reward(age);
     reduced_.Remove(x, reward);
     score -= LogPredictive(reduced_, hyper_.noise(), x, reward, window.offset(age));
-    double total = score;
     if (target != nullptr) {
       score += LogPredictive(target->posterior, hyper_.noise(), x, reward, window.offset(age));
-      total = score;
-    } else {
-      total += filter_.fresh_log_densities()[age];
     }
+    const double total = score + (target == nullptr ? filter_.fresh_log_densities()[age] : 0);
     if (total > best) {
       best = total;
       after = age + 1;
