@@ -264,8 +264,10 @@ TEST(HttpApiDocumentTest, ListsTheErrorCodesOfTheDescription) {
 
 TEST(HttpApiDocumentTest, ListsTheMetricsThatThereAre) {
   const std::vector<RouteMetrics::Totals> totals(Api::Routes().size() + 1);
-  const std::string metrics = RenderMetrics(
-      {.routes = Api::Routes(), .totals = totals, .decision_log = DecisionLogStats{}});
+  const std::string metrics = RenderMetrics({.routes = Api::Routes(),
+                                             .totals = totals,
+                                             .decision_log = DecisionLogStats{},
+                                             .cluster = ClusterFacts{}});
   const Names rendered = Captures(metrics, "# TYPE codband_([a-z_]+) ");
   const std::string text = Document("http_api.md");
   const std::size_t start = text.find("| Metric |");
