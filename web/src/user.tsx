@@ -62,7 +62,8 @@ function Ticks(props: {user: User}) {
   const left = 40;
   const step = (width - left) / Math.max(12, ticks.length);
   const y = (value: number) => height - 12 - ((height - 22) * (value - low)) / (high - low);
-  const marks = [...new Set([low, 0, high])];
+  const room = 14; // of a number; one next to 0 would be on top of it
+  const marks = [...new Set([low, 0, high])].filter(mark => mark === 0 || Math.abs(y(mark) - y(0)) > room);
   return (
     <figure class="chart">
       <div ref={box} class="plot">
