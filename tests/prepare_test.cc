@@ -227,11 +227,12 @@ TEST_F(PrepareTest, EarlierResultsAreReplacedOnlyIfAskedTo) {
 TEST_F(PrepareTest, InterruptedRunLeavesNothing) {
   WriteLastFm();
   fs::remove(root_ / "in" / "user_artists.dat");
-  // A file that never ends. It can be opened for writing once the program reads it.
+  // A file that never ends. It can be opened for writing once the program has opened it, and a
+  // second later it is being read.
   ASSERT_EQ(mkfifo((root_ / "in" / "user_artists.dat").c_str(), 0600), 0);
   const Outcome outcome =
       Run(std::string("prepare ") + kLastFm + "--in in --out results/a",
-          R"(sh -c '"$@" & exec 3>in/user_artists.dat; kill -TERM $!; wait $!' sh)");
+          R"(sh -c '"$@" & exec 3>in/user_artists.dat; sleep 1; kill -TERM $!; wait $!' sh)");
   EXPECT_NE(outcome.err.find("interrupted; results/a was not written"), std::string::npos)
       << outcome.err;
   EXPECT_EQ(Results(), std::vector<std::string>{});
