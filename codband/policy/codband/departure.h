@@ -55,9 +55,9 @@ struct DepartureEvidence {
 // served as many columns. Not thread-safe.
 class DepartureSolver {
  public:
-  // Whether systems that are solved from now on are kept, the last of them: another with the same
-  // matrix is not factorised again, and the same one, as that of a reward that comes at once is,
-  // not solved again.
+  // Whether the last system that was solved is kept. One with the same matrix is then not
+  // factorised again. The same system, as when a reward follows its choice at once, is not solved
+  // again.
   void KeepSystem(bool keep) { keeps_system_ = keep; }
 
   // δ, its posterior mean given the user's period (the best linear unbiased predictor), into `out`,
