@@ -197,6 +197,12 @@ ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
       best.emplace_back(-catalogue.Dot(i, report.parameter) - model.intercept, i);
     }
+    learner_->Read([&](const Learned& learned) {
+      for (auto& [negated, index] : best) {
+        const ItemId item = options_.names.Item(catalogue.item(index).id);
+        negated -= learned.policy->ItemEffectOn(model.id, item);
+      }
+    });
     const std::size_t tagged =
         std::min(kMostTagged, (best.size() + kOneTaggedOf - 1) / kOneTaggedOf);
     const std::size_t ranked = std::min(best.size(), std::max(top, tagged));

@@ -249,6 +249,32 @@ TEST(RankingTest, WhatIsLearnedOfAnItemGoesWithIt) {
   EXPECT_LE(again ? again->shown : 0, 1U);
 }
 
+// Both have the same features: what the group expects of them is known from their own rewards.
+TEST(RankingTest, ItemsOfAGroupAreOrderedByMoreThanTheirFeatures) {
+  EngineBox box;
+  std::vector<Item> items = ThreeItems();
+  items.resize(2);
+  items[1].features = items[0].features;
+  items[0].id = "bad";
+  items[1].id = "good";
+  ASSERT_TRUE(box.Put(items).ok());
+  for (int visit = 0; visit < 60; ++visit) {
+    const std::string event = "e" + std::to_string(visit);
+    const bool good = visit % 2 == 0;
+    ASSERT_TRUE(
+        box.Rank({.event_id = event, .user = "ann", .candidates = {{.id = good ? "good" : "bad"}}})
+            .ok());
+    ASSERT_TRUE(box.Reward(event, good ? 1 : 0).ok());
+  }
+  const auto models = box->Models(2);
+  ASSERT_FALSE(models.empty());
+  const ModelReport& group = models.front();
+  ASSERT_EQ(group.items.size(), 2U);
+  EXPECT_EQ(group.items[0].name, "good");
+  EXPECT_EQ(group.worst.at(0).name, "bad");
+  EXPECT_GT(group.items[0].weight, group.items[1].weight + 0.5);
+}
+
 TEST(RankingTest, NamedFeaturesAreExplainedByName) {
   EngineBox box;
   Item item{.id = "n",

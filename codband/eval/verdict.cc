@@ -83,9 +83,9 @@ std::string Verdict(const Evaluation& evaluation, double confidence) {
                              : "The intervals overlap: the difference may be chance.");
   }
   if (!unknown.empty()) {
-    text +=
-        fmt::format(" Of {} the log tells too little: it has too few of the choices that {} make.",
-                    fmt::join(unknown, ", "), unknown.size() == 1 ? "it would" : "they would");
+    text += fmt::format(
+        " The log tells too little about {}: it has too few of the choices that {} make.",
+        fmt::join(unknown, ", "), unknown.size() == 1 ? "it would" : "they would");
   }
   if (!best.target->warnings.empty()) text += " Mind the warnings.";
   return text;

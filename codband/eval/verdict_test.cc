@@ -60,8 +60,8 @@ TEST(VerdictTest, DoesNotJudgeWhatTheLogHardlyShows) {
         VerdictOf({Target("logged", true, 0.63, 0.01), thin, Target("uniform", false, 0.13, 0.13)});
     EXPECT_EQ(text,
               "No policy would have earned more than what was logged, 0.63 per decision (0.62 to "
-              "0.64); the next is uniform with 0.13 per decision (0 to 0.26). Of codband the log "
-              "tells too little: it has too few of the choices that it would make.");
+              "0.64); the next is uniform with 0.13 per decision (0 to 0.26). The log tells "
+              "too little about codband: it has too few of the choices that it would make.");
   }
   TargetReport thin = Target("codband", false, 0.9, 0.5);
   thin.effective_sample = 6;

@@ -11,6 +11,7 @@
 
 #include "codband/base/version.h"
 #include "codband/experiments/comparison_output.h"
+#include "codband/experiments/result_figures.h"
 #include "codband/policy/registry.h"
 #include "codband/replay/boundaries.h"
 #include "codband/report/table.h"

@@ -204,6 +204,8 @@ class Policy {
   virtual std::vector<ModelDescription> DescribeModels() const { return {}; }
   virtual std::optional<UserDescription> DescribeUser(UserId) const { return std::nullopt; }
   virtual std::optional<ItemDescription> DescribeItem(ItemId) const { return std::nullopt; }
+  // What users on the model are expected to give for the item beyond what its features say.
+  virtual double ItemEffectOn(ModelId, ItemId) const { return 0; }
 
   // The capability to keep only recently active users in memory (paged_users.h); nullptr: the
   // policy keeps all of its state in memory.

@@ -43,6 +43,9 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   std::optional<ItemDescription> DescribeItem(ItemId item) const override {
     return items_.Describe(item);
   }
+  double ItemEffectOn(ModelId model, ItemId item) const override {
+    return items_.Ask(item).MeanOn(model);
+  }
 
   void SetGroups(std::span<const std::uint32_t> groups) override { hyper_.SetGroups(groups); }
 
