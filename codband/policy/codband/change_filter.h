@@ -18,9 +18,8 @@ namespace codband {
 struct ItemOffset {
   double taken = 0;
   const ItemEffects::Asked* item = nullptr;  // nullptr: the same on all models
-  double own = 0;                            // the user's own part of it, the same on all models
 
-  double On(ModelId model) const { return item == nullptr ? taken : item->MeanOn(model) + own; }
+  double On(ModelId model) const { return item == nullptr ? taken : item->MeanOn(model); }
 };
 
 // Bayesian change points over the shared pool: the forward filter of a hidden Markov model whose

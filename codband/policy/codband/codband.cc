@@ -89,17 +89,18 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   Extend(x.values().first(dim()), x.values());
   const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
-  // What is the item's own says nothing of the user: all that follows learns from the rest.
+  // What the item is to everybody, or to the group, says nothing of the user: all that follows
+  // learns from the rest. What it is to this user does: it stays in.
   ItemPart part = FindItemPart(decision, user, x, reward, memo);
-  reward -= part.effect.mean;
+  const double taken = part.effect.mean - part.effect.own;
+  reward -= taken;
   if (late) {
     ledger_.ObserveLate(user, decision.period, x, reward);
     ObserveItem(decision, user, user.past.ModelOf(decision.period), part);
     return as_before;
   }
   const bool has_item = item_effects_ && decision.item != kNoItem;
-  const ItemOffset item{
-      .taken = part.effect.mean, .item = has_item ? &part.item : nullptr, .own = part.effect.own};
+  const ItemOffset item{.taken = taken, .item = has_item ? &part.item : nullptr};
   const LearnStep step{decision.user, user, x, reward, item, beyond, key, memo};
   if (user.has_period() && detector_->IsOutlier(step)) return as_before;
   hyper_.Observe(pool_, x, reward);                          // σ, λ and the prior mean
