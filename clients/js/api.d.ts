@@ -378,6 +378,7 @@ export type Model = {
   /** Current and past. */
   periods: number;
   observations: number;
+  /** The best items for the group: its expected reward, with what was learned of the item itself. */
   topItems: {
     id: string;
     mean: number;

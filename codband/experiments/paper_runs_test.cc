@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <mutex>
 #include <set>
 
 namespace codband::experiments {
@@ -30,16 +31,21 @@ PaperRecord SmallRecord(std::vector<std::string> policies = {"linucb", "random"}
 class MemoryArchive final : public sim::RunArchive {
  public:
   std::optional<sim::RunResult> Load(const std::string& identity) const override {
+    const std::lock_guard lock(mutex_);
     const auto found = runs.find(identity);
     if (found == runs.end()) return std::nullopt;
     return found->second;
   }
   Status Save(const std::string& identity, const sim::RunResult& run) const override {
+    const std::lock_guard lock(mutex_);
     runs[identity] = run;
     return {};
   }
 
   mutable std::map<std::string, sim::RunResult> runs;
+
+ private:
+  mutable std::mutex mutex_;
 };
 
 TEST(PaperRunsTest, PlansEveryExperimentPolicyAndSeedInThatOrder) {

@@ -23,6 +23,10 @@ constexpr int kRelearnings = 10;
 // How much closer users of one model are than models, as a ratio of variances, before it is known.
 constexpr double kCloser = 10;
 
+// How much larger τ² is than those users say who count: who departs most is not sure to be on their
+// model, and does not count.
+constexpr double kUncounted = 2;
+
 }  // namespace
 
 HyperParameters::HyperParameters(std::size_t dim, const CoDBandOptions& options)
@@ -106,7 +110,7 @@ void HyperParameters::WeighDeparture(const ModelPool& pool, UserRecord& user, do
 double HyperParameters::DepartureVariance() const {
   DepartureEvidence all = departure_evidence_;
   all.Add(others_departures_);
-  return all.Variance(prior_.noise_variance, 1 / (kCloser * Precision(prior_)));
+  return kUncounted * all.Variance(prior_.noise_variance, 1 / (kCloser * Precision(prior_)));
 }
 
 void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {

@@ -16,6 +16,12 @@
 namespace codband {
 namespace {
 
+// ln Γ(x) for x > 0. std::lgamma writes a global, and so is not for several threads.
+double LogGamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
 // How much likelier, in nats, the observations of two models must be if they are one: a model that
 // was joined by mistake is hard to part again, and one that should have been can still be.
 constexpr double kSureOfOne = 5;
@@ -173,8 +179,8 @@ class Joiner {
       if (!(likelihood > kSureOfOne)) continue;
       const auto n_a = static_cast<double>(candidates_[older_[i]].sums.periods);
       const auto n_b = static_cast<double>(candidates_[b].sums.periods);
-      const double evidence = likelihood + std::lgamma(n_a + n_b) - std::lgamma(n_a) -
-                              std::lgamma(n_b) - log_concentration_;
+      const double evidence =
+          likelihood + LogGamma(n_a + n_b) - LogGamma(n_a) - LogGamma(n_b) - log_concentration_;
       if (!(evidence > candidates_[b].evidence)) continue;
       candidates_[b].evidence = evidence;
       candidates_[b].best = older_[i];

@@ -131,6 +131,7 @@ class SessionTest : public ServerFixture {
         KeyGate::Open({.file = file(), .max_failures = 3, .now = [this] { return now_; }}).value();
     Start({.gatekeeper = gate_.get()});
   }
+  ~SessionTest() override { server_.reset(); }  // before its gatekeeper
   std::filesystem::path file() const { return directory_ / "keys"; }
 
   // The header of the cookie, and the token for writes.

@@ -127,7 +127,7 @@ void Worker::ResumeCompleted() {
   }
 }
 
-PendingCall::~PendingCall() {
+void PendingCall::AwaitCompletion() {
   if (!started_) return;
   while (state_.load(std::memory_order_acquire) != State::kCompleted) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -156,9 +156,11 @@ class PendingCall {
   }
 
  protected:
+  ~PendingCall() = default;
   // Where there was no memory to wait, or to make the next call, the coroutine ends before the call
-  // has completed: it blocks the thread until then.
-  ~PendingCall();
+  // has completed: this blocks the thread until then. To be called before anything is destroyed
+  // that the call writes to.
+  void AwaitCompletion();
   // From any thread, once. The object may be destroyed before it returns.
   void Complete() {
     if (state_.exchange(State::kCompleted, std::memory_order_acq_rel) == State::kWaiting) {
@@ -184,6 +186,7 @@ template <typename T>
 class Pending final : public PendingCall {
  public:
   using PendingCall::PendingCall;
+  ~Pending() { AwaitCompletion(); }
 
   // From any thread; one of them, once.
   void Finish(T value) {
