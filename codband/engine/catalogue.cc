@@ -117,11 +117,11 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
     CODBAND_CHECK(dim_ == 0 || item->features.size() == dim_);
     if (const auto index = IndexOf(item->id)) {
       by_id_.erase(item->id);
-      by_id_.emplace(item->id, item.get());
       items_[*index] = item;
       if (dim_ == 0) cells_[*index] = cells[i];
       std::copy_n(item->features.begin(), dim_,
                   features_.begin() + static_cast<std::ptrdiff_t>(*index * dim_));
+      Enter(*index);
     } else {
       fresh.push_back(i);
     }
@@ -133,7 +133,6 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
   std::ranges::stable_sort(fresh, {}, id);
   const auto repeated = std::ranges::unique(fresh, {}, id);
   fresh.erase(repeated.begin(), repeated.end());
-  for (const std::size_t i : fresh) by_id_.emplace(items[i]->id, items[i].get());
 
   // Merge from the back, so that each row moves once.
   std::size_t from = items_.size();
@@ -160,8 +159,16 @@ void Catalogue::Put(std::span<const std::shared_ptr<const Item>> items,
       numbers_[to] = names_.Item(items[i]->id);
       items_[to] = items[i];
       if (dim_ == 0) cells_[to] = cells[i];
+      Enter(to);
     }
   }
+}
+
+// Rows of cells move with their memory: what is entered stays valid.
+void Catalogue::Enter(std::size_t index) {
+  Known known{.item = items_[index].get(), .number = numbers_[index], .cells = {}};
+  if (dim_ == 0) known.cells = cells_[index];
+  by_id_.emplace(items_[index]->id, known);
 }
 
 bool Catalogue::Erase(std::string_view id) {

@@ -36,13 +36,28 @@ Status CheckNamed(std::string_view field, std::span<const features::NamedFeature
 class Catalogue {
  public:
   explicit Catalogue(std::size_t dim, const NameHash& names = {}) : dim_(dim), names_(names) {}
+  // What is known of an item points into the catalogue.
+  Catalogue(const Catalogue&) = delete;
+  Catalogue& operator=(const Catalogue&) = delete;
+  Catalogue(Catalogue&&) = default;
+  Catalogue& operator=(Catalogue&&) = default;
 
   std::size_t size() const { return items_.size(); }
   const Item& item(std::size_t index) const { return *items_[index]; }
+  // What a ranking needs of an item.
+  struct Known {
+    const Item* item;
+    ItemId number;                          // for policies
+    std::span<const features::Cell> cells;  // where dim is 0
+  };
   // nullptr if there is none.
-  const Item* Find(std::string_view id) const {
+  const Known* Look(std::string_view id) const {
     const auto found = by_id_.find(id);
-    return found == by_id_.end() ? nullptr : found->second;
+    return found == by_id_.end() ? nullptr : &found->second;
+  }
+  const Item* Find(std::string_view id) const {
+    const Known* const known = Look(id);
+    return known == nullptr ? nullptr : known->item;
   }
   // All features, in the order of the items. Precondition: dim > 0.
   ArmsView arms() const { return {.features = features_, .dim = dim_, .items = numbers_}; }
@@ -64,10 +79,13 @@ class Catalogue {
   bool Erase(std::string_view id);
 
  private:
+  // The item at the index, which is new or has taken the place of another, is found by its id.
+  void Enter(std::size_t index);
+
   std::size_t dim_;
   NameHash names_;
-  // The keys are the items' own ids.
-  std::unordered_map<std::string_view, const Item*, StringHash> by_id_;
+  // The keys are the items' own ids, the cells those in cells_.
+  std::unordered_map<std::string_view, Known, StringHash> by_id_;
   std::vector<std::shared_ptr<const Item>> items_;
   std::vector<double> features_;
   std::vector<features::Cells> cells_;  // if dim is 0

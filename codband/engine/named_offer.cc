@@ -89,9 +89,9 @@ void NamedOffer::Start(const ColumnSpace& space, const Rules& rules, const RankR
   crossed_.Set(space, rules.limits, rules.crossings, context_);
 }
 
-void NamedOffer::AddItem(const Cells& cells) {
+void NamedOffer::AddItem(std::span<const features::Cell> cells) {
   rows_.push_back(
-      {.item = &cells, .unknown_begin = unknown_.size(), .unknown_end = unknown_.size()});
+      {.item = cells, .unknown_begin = unknown_.size(), .unknown_end = unknown_.size()});
 }
 
 void NamedOffer::AddDescribed(const Candidate& candidate) {
@@ -106,7 +106,7 @@ void NamedOffer::AddDescribed(const Candidate& candidate) {
 }
 
 std::span<const Cell> NamedOffer::CellsOf(const Row& row) const {
-  if (row.item != nullptr) return *row.item;
+  if (row.item) return *row.item;
   return std::span(cells_).subspan(row.begin, row.end - row.begin);
 }
 

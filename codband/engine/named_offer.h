@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,7 @@ class NamedOffer {
   // Begins an offer under the context of the request.
   void Start(const features::ColumnSpace& space, const Rules& rules, const RankRequest& request);
   // An item of the catalogue; the cells outlive the offer.
-  void AddItem(const features::Cells& cells);
+  void AddItem(std::span<const features::Cell> cells);
   // An action that the request describes.
   void AddDescribed(const Candidate& candidate);
 
@@ -50,7 +51,7 @@ class NamedOffer {
 
  private:
   struct Row {
-    const features::Cells* item = nullptr;  // of the catalogue; else in cells_
+    std::optional<std::span<const features::Cell>> item = {};  // of the catalogue; else in cells_
     std::size_t begin = 0, end = 0;
     std::size_t unknown_begin = 0, unknown_end = 0;  // in unknown_
   };

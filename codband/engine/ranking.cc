@@ -181,7 +181,9 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
       CODBAND_RETURN_IF_ERROR(CheckId(fmt::format("actions[{}].id", i), candidate.id));
     }
     if (!excluded.empty() && excluded.contains(candidate.id)) continue;
+    ItemId number = kNoItem;
     if (candidate.described()) {
+      number = options_.names.Item(candidate.id);
       CODBAND_RETURN_IF_ERROR(CheckDescribed(candidate, i, plain_length));
       if (dim_ == 0) {
         offer.by_name.AddDescribed(candidate);
@@ -189,20 +191,21 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
         add(candidate.features, candidate.named);
       }
     } else {
-      const Item* item = catalogue.Find(candidate.id);
-      if (item == nullptr) {
+      const Catalogue::Known* const known = catalogue.Look(candidate.id);
+      if (known == nullptr) {
         return Status::InvalidArgument(fmt::format(
             "actions[{}].id: '{}' is not in the catalogue; give its features, or PUT /v1/items/{}",
             i, candidate.id, candidate.id));
       }
       if (dim_ == 0) {
-        offer.by_name.AddItem(catalogue.cells(*catalogue.IndexOf(candidate.id)));
+        offer.by_name.AddItem(known->cells);
       } else {
-        add(item->features, item->named);
+        add(known->item->features, known->item->named);
       }
+      number = known->number;
     }
     offer.ids.push_back(candidate.id);
-    offer.items.push_back(options_.names.Item(candidate.id));
+    offer.items.push_back(number);
   }
   if (dim_ != 0) offer.arms = {.features = offer.gathered, .dim = dim_, .items = offer.items};
   return {};

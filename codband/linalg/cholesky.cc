@@ -228,7 +228,7 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const dou
   constexpr std::size_t kTogether = kWide * kLanes;
   constexpr std::size_t kColumns = 4;
   const std::size_t d = dim();
-  std::array<double, kMaxDimension * kTogether> buffer;
+  alignas(kCacheLine) std::array<double, kMaxDimension * kTogether> buffer;
   Lanes* const x = AsLanes(buffer.data());
   for (std::size_t first = 0; first < out.size(); first += kTogether) {
     const std::size_t used = std::min(kTogether, out.size() - first);
@@ -269,7 +269,7 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::SolveTransposedColumns(std::span<doub
 CODBAND_VECTOR_CLONES void CholeskyFactor::InvertWide(std::span<double> packed) const {
   constexpr std::size_t kTogether = kWide * kLanes;
   const std::size_t d = dim();
-  std::array<double, kMaxDimension * kTogether> buffer;
+  alignas(kCacheLine) std::array<double, kMaxDimension * kTogether> buffer;
   Lanes* const x = AsLanes(buffer.data());
   for (std::size_t first = 0; first < d; first += kTogether) {
     const std::size_t used = std::min(kTogether, d - first);
@@ -312,7 +312,7 @@ void CholeskyFactor::Invert(std::span<double> packed) const {
 CODBAND_VECTOR_CLONES double CholeskyFactor::InverseTrace(std::span<const double> scale) const {
   constexpr std::size_t kTogether = kWide * kLanes;
   const std::size_t d = dim();
-  std::array<double, kMaxDimension * kTogether> buffer;
+  alignas(kCacheLine) std::array<double, kMaxDimension * kTogether> buffer;
   Lanes* const x = AsLanes(buffer.data());
   double trace = 0;
   for (std::size_t first = 0; first < d; first += kTogether) {

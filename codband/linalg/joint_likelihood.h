@@ -43,8 +43,8 @@ class JointLikelihood {
   SufficientStats all_columns_;  // the data, if it is over some of the columns
   // For kLanes interleaved models (lanes.h): the packed precision, overwritten by its Cholesky
   // factor; b, overwritten by L⁻¹b.
-  std::vector<double> matrix_;
-  std::vector<double> information_;
+  LaneBuffer matrix_;
+  LaneBuffer information_;
   double log_determinant_[kLanes] = {};
   double explained_[kLanes] = {};
 };
