@@ -13,7 +13,7 @@ namespace {
 constexpr double kPriorWeight = 4;         // observations
 constexpr double kSignalShare = 0.75;      // of the rewards' variance, before anything is known
 constexpr double kLeastNoise = 1e-6;       // of the rewards' variance
-constexpr double kLeastClickNoise = 0.25;  // the same of clicks, which few models foresee
+constexpr double kLeastClickNoise = 0.5;   // the same of clicks, which no model foresees
 constexpr double kInterceptShare = 0.1;    // how far apart intercepts are, in the same unit
 constexpr double kSmallestSquare = 1e-30;  // of rewards that are not all but zero
 constexpr double kIntercept = 1e-3;        // how little the common intercept is held to 0
