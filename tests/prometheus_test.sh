@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Grafana dashboard and the alerts of deploy/ against a running Prometheus that scrapes the demo:
-# the rules are valid, every metric they name exists, and every query of the dashboard returns data.
+# the rules are valid, each fires for its cause (alerts_test.yml), every metric they name exists, and every query of the
+# dashboard returns data.
 # Usage: prometheus_test.sh PROGRAM ROOT
 set -euo pipefail
 program=$(realpath "$1")
@@ -15,6 +16,7 @@ fi
 source "$(dirname "${BASH_SOURCE[0]}")/serving.sh"
 
 "$promtool" check rules "$root/deploy/prometheus/alerts.yml" || fail "the rules are not valid"
+"$promtool" test rules "$root/tests/alerts_test.yml" || fail "an alert does not fire, or fires without its cause"
 
 start_server "$program" --demo --set decision_log.directory="$work/log"
 
