@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from . import wire
 from .calls import Calls
@@ -99,6 +99,19 @@ class AsyncClient(Calls):
 
     async def __aexit__(self, *_: Any) -> None:
         await self.close()
+
+    if TYPE_CHECKING:  # those of Calls, which return what is to be awaited
+        async def choose_rank(self, event_id: str, user: str | None, context: Any = None,  # type: ignore[override]
+                              actions: Sequence[Any] | None = None) -> RankReply: ...
+        async def report_outcome(self, event_id: str, value: float) -> dict[str, Any]: ...  # type: ignore[override]
+        async def put_item(self, item_id: str, features: Any, tags: Sequence[str] = ()) -> None: ...  # type: ignore
+        async def put_items(self, items: Iterable[Mapping[str, Any]]) -> int: ...  # type: ignore[override]
+        async def get_item(self, item_id: str) -> dict[str, Any]: ...  # type: ignore[override]
+        async def delete_item(self, item_id: str) -> None: ...  # type: ignore[override]
+        async def user(self, user: str) -> dict[str, Any]: ...  # type: ignore[override]
+        async def forget_user(self, user: str) -> None: ...  # type: ignore[override]
+        async def models(self, top: int = 10) -> list[dict[str, Any]]: ...  # type: ignore[override]
+        async def changes(self, limit: int = 100) -> list[dict[str, Any]]: ...  # type: ignore[override]
 
     # Transport ---------------------------------------------------------------------------------
 

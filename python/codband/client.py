@@ -215,11 +215,12 @@ class Client(Calls):
             try:
                 if entry is None:
                     return
-                self.reward(*entry)
+                event_id, value = entry
+                self.reward(event_id, value)
             except Exception as error:  # pylint: disable=broad-except
                 with self._lock:
                     self.failed += 1
                 if self._on_error is not None:
-                    self._on_error(*entry, error)
+                    self._on_error(event_id, value, error)
             finally:
                 self._queue.task_done()

@@ -7,7 +7,7 @@ import os
 from typing import Any, Iterable, Mapping, Sequence
 
 from . import _core
-from .arguments import count, listed, number, text
+from .arguments import count, json_text, listed, number, records, text
 
 
 class Engine:
@@ -47,7 +47,7 @@ class Engine:
         """
         body = rank_body(user, actions, event_id=event_id, context=context, user_features=user_features,
                          excluded=excluded, top_k=top_k, defer_activation=defer_activation)
-        return json.loads(self._core.rank(_json(body), explain))
+        return json.loads(self._core.rank(json_text(body), explain))
 
     def reward(self, event_id: str, value: float) -> dict[str, Any]:
         """Learns what an event brought, once: a second reward is answered with ``duplicate``."""
@@ -63,12 +63,7 @@ class Engine:
 
     def put_items(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Adds or replaces many items ``{"id", "features", "tags"?}``: all of them or none."""
-        bodies = []
-        for item in listed("items", items):
-            if not isinstance(item, Mapping):
-                raise ValueError(f"items: has one of type {type(item).__name__}, expected dictionaries")
-            bodies.append(_json(dict(item, features=plain(item.get("features")))))
-        self._core.put_items(bodies)
+        self._core.put_items([json_text(item) for item in records("items", items)])
 
     def get_item(self, item_id: str) -> dict[str, Any]:
         return json.loads(self._core.get_item(text("item_id", item_id)))
@@ -131,8 +126,7 @@ def rank_body(user: str | None, actions: Sequence[Any] | None, *, event_id: str 
     if event_id is not None:
         body["eventId"] = event_id
     if actions is not None:
-        body["actions"] = [dict(a, features=plain(a["features"])) if isinstance(a, Mapping) and
-                           "features" in a else a for a in listed("actions", actions)]
+        body["actions"] = [dict(a) if isinstance(a, Mapping) else a for a in listed("actions", actions)]
     if context is not None:
         body["contextFeatures"] = context
     if user_features is not None:
@@ -145,18 +139,6 @@ def rank_body(user: str | None, actions: Sequence[Any] | None, *, event_id: str 
     if defer_activation:
         body["deferActivation"] = True
     return body
-
-
-def plain(features: Any) -> Any:
-    """Features as JSON has them: NumPy's arrays become lists."""
-    return features.tolist() if hasattr(features, "tolist") else features
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"request: cannot be written as JSON: {error}") from None
 
 
 def _setting(value: Any) -> str:

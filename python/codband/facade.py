@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .arguments import hashable, listed, reals
+from .arguments import hashable, listed, reals, row
 
 
-class ArmsFacade:
+if TYPE_CHECKING:  # codband.Policy is both
+    from ._core import Policy as _Policy
+else:
+    _Policy = object
+
+
+class ArmsFacade(_Policy):
     """Named arms. A part of :class:`codband.Policy`.
 
     An arm has features, by which a new one is scored from the first moment. With a context of c
@@ -64,14 +70,11 @@ class ArmsFacade:
         decisions = listed("decisions", decisions)
         users = [0] * len(decisions) if users is None else listed("users", users)
         rows = self._context_rows(contexts, len(decisions))
-        rewards = np.asarray(rewards)
-        if rewards.dtype.kind not in "fiub" or rewards.ndim != 1:
-            raise ValueError(f"rewards: are {rewards.dtype} of the shape {rewards.shape}, expected a row "
-                             "of real numbers")
-        for name, values in (("rewards", rewards), ("users", users)):
-            if len(values) != len(decisions):
-                raise ValueError(f"{name}: has {len(values)} entries, expected {len(decisions)}")
-        for i, reward in enumerate(rewards):
+        values = row("rewards", rewards)
+        for name, count in (("rewards", len(values)), ("users", len(users))):
+            if count != len(decisions):
+                raise ValueError(f"{name}: has {count} entries, expected {len(decisions)}")
+        for i, reward in enumerate(values):
             if not abs(reward) <= 1e15:
                 raise ValueError(f"rewards[{i}]: is {reward}, expected a number within ±1e15")
         for arm in decisions:
@@ -80,7 +83,7 @@ class ArmsFacade:
         if not decisions:
             return
         offers = np.array([self._offer(row, [arm]) for arm, row in zip(decisions, rows)])
-        self.learn_batch(self.choose_batch(users, offers), rewards)
+        self.learn_batch(self.choose_batch(users, offers), values)
 
     def predict(self, contexts: Any = None, *, user: Any = 0) -> Any:
         """The arm to show, or one for each row of `contexts`."""
@@ -134,7 +137,7 @@ class ArmsFacade:
                              f"context need dim = {features.shape[1] * row.size}, it is {self.dim}")
         return np.einsum("af,c->afc", features, row).reshape(len(names), self.dim)
 
-    def _for_rows(self, contexts: Any, user: Any, make: Any, excluded: set = frozenset()) -> Any:
+    def _for_rows(self, contexts: Any, user: Any, make: Any, excluded: Iterable[Hashable] = ()) -> Any:
         names = [name for name in self._arms if name not in excluded]
         if not names:
             raise ValueError("arms: none to choose from; add_arm() them first")

@@ -20,6 +20,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from . import _core
+from .arguments import reals, row
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def dm(value: Any, **options: Any) -> Estimate:
 def replay_match(reward: Any, pscore: Any, target: Any, **options: Any) -> Estimate:
     """The mean reward where log and target agree: for logs chosen uniformly at random and targets
     that are certain (0 or 1)."""
-    pscore, target = np.asarray(pscore, dtype=float), np.asarray(target, dtype=float)
+    pscore, target = _column("pscore", pscore), _column("target", target)
     if pscore.size and not np.allclose(pscore, pscore.flat[0]):
         raise ValueError("pscore: differs between events, expected a log chosen uniformly at random")
     if not np.isin(target, (0.0, 1.0)).all():
@@ -91,10 +92,7 @@ def _estimate(name: str, reward: Any, pscore: Any, target: Any, predicted: Any =
 
 
 def _column(field: str, values: Any) -> np.ndarray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub" or array.ndim != 1:
-        raise ValueError(f"{field}: is {array.dtype} of the shape {array.shape}, expected a row of real numbers")
-    return array.astype(float)
+    return row(field, values).astype(float)
 
 
 class Log:
@@ -132,10 +130,8 @@ class Log:
         >>> len(log), log.dim
         (2, 2)
         """
-        chosen = np.asarray(action)
-        features = np.asarray(features)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-            raise ValueError(f"action: is {chosen.dtype} of the shape {chosen.shape}, expected a row of whole numbers")
+        chosen = row("action", action, "iu")
+        features = reals("features", features)
         if features.ndim not in (2, 3):
             raise ValueError(f"features: have the shape {features.shape}, expected (actions, dim) or "
                              "(events, actions, dim)")
@@ -183,12 +179,12 @@ class Log:
         if position is not None and len(np.unique(position)) > 1:
             raise ValueError("feedback: has several positions; split it by position first")
         arms = feedback.get("action_context")
-        arms = np.eye(int(feedback["n_actions"])) if arms is None else np.asarray(arms, dtype=float)
+        arms = np.eye(int(feedback["n_actions"])) if arms is None else reals("action_context", arms)
         context = feedback.get("context")
         if context is None:
             features = arms
         else:
-            context = np.asarray(context, dtype=float)
+            context = reals("context", context)
             rows = np.hstack([np.ones((len(context), 1)), context])
             dim = arms.shape[1] * rows.shape[1]
             if dim > 1023:

@@ -79,7 +79,7 @@ class PolicyResult:
     """The runs of one policy, one for each seed."""
 
     name: str
-    regret: np.ndarray  # (seeds, checkpoints), accumulated
+    regret: np.ndarray = field(repr=False)  # (seeds, checkpoints), accumulated
     runs: list[dict[str, Any]] = field(repr=False)
 
     @property
@@ -111,6 +111,15 @@ class Comparison:
                 return policy
         raise KeyError(f"'{name}'; there are {', '.join(p.name for p in self.policies)}")
 
+    def __repr__(self) -> str:
+        width = max(len(policy.name) for policy in self.policies)
+        lines = [f"Comparison: {self.rounds[-1]} rounds, {len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}",
+                 f"{'policy':{width}}      regret      ±  changes detected"]
+        for row in self.summary():
+            lines.append(f"{row['policy']:{width}}  {row['mean_regret']:10.1f}  {row['sd_regret']:5.1f}  "
+                         f"{row['detected']} of {row['true_changes']}, {row['false_alarms']} false alarms")
+        return "\n".join(lines)
+
     def records(self) -> list[dict[str, Any]]:
         """One dictionary for each policy, seed and checkpoint: ``pandas.DataFrame(result.records())``."""
         return [{"policy": policy.name, "seed": seed, "round": int(round_), "regret": float(regret)}
@@ -140,7 +149,7 @@ class Comparison:
             axes = plt.figure().gca()
         numbers = _colour_numbers([policy.name for policy in self.policies])
         for policy, number in zip(self.policies, numbers):
-            mean, sd = policy.regret.mean(axis=0), policy.regret.std(axis=0)
+            mean, sd = policy.regret.mean(axis=0), policy.regret.std(axis=0, ddof=min(1, len(policy.runs) - 1))
             colour = _COLOURS[number % len(_COLOURS)] if number >= 0 else "#8a929d"
             axes.plot(self.rounds, mean, label=policy.name, color=colour, linewidth=3 if policy.name == "codband" else 1.5,
                       linestyle=_DASHES[max(0, number) // len(_COLOURS) % len(_DASHES)])

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
-from .arguments import listed
-from .engine import plain, rank_body
+from .arguments import json_text, listed, records
+from .engine import rank_body
 from .errors import AuthError, ConflictError, DataError, Error, LateError, NotLearnedError, UnavailableError
 
 _RETRIED = {408, 429, 500, 502, 503, 504}
@@ -119,7 +119,7 @@ def default_reply(event_id: str, actions: Sequence[Any], excluded: Iterable[str]
 
 
 def reward_request(event_id: str, value: float) -> Request:
-    return _with_json("POST", f"/v1/events/{quote(event_id, safe='')}/reward", {"value": plain(value)})
+    return _with_json("POST", f"/v1/events/{quote(event_id, safe='')}/reward", {"value": value})
 
 
 def activate_request(event_id: str) -> Request:
@@ -130,18 +130,17 @@ def item_request(method: str, item_id: str, features: Any = None, tags: Sequence
     path = f"/v1/items/{quote(item_id, safe='')}"
     if method != "PUT":
         return Request(method, path, gone_is_done=method == "DELETE")
-    return _with_json("PUT", path, {"features": plain(features), "tags": listed("tags", tags)})
+    return _with_json("PUT", path, {"features": features, "tags": listed("tags", tags)})
 
 
 def import_request(items: Iterable[Any]) -> Request:
-    lines = [_json(dict(item, features=plain(item.get("features")))) for item in items]
+    lines = [json_text(item) for item in records("items", items)]
     return Request("POST", "/v1/items", "".join(line + "\n" for line in lines).encode(), "application/x-ndjson")
 
 
 def history_requests(events: Iterable[Any], batch: int = 500) -> Iterable[tuple[int, Request]]:
     """Requests for so many events each, with the index of their first one."""
-    rows = [dict(event, features=plain(event["features"])) if "features" in event else dict(event)
-              for event in events]
+    rows = records("events", events)
     for first in range(0, len(rows), batch):
         yield first, _with_json("POST", "/v1/history", {"events": rows[first:first + batch]})
 
@@ -195,12 +194,5 @@ def error_of(status: int, body: bytes) -> Exception:
     return DataError(f"{code}: {message}") if status == 507 else Error(f"{code}: {message}")
 
 
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"request: cannot be written as JSON: {error}") from None
-
-
 def _with_json(method: str, path: str, body: Any) -> Request:
-    return Request(method, path, _json(body).encode(), "application/json")
+    return Request(method, path, json_text(body).encode(), "application/json")

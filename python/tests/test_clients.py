@@ -84,6 +84,7 @@ def test_errors_are_told_at_once_by_their_kind(make, server):
                 (ValueError, lambda: client.rank("ann", [{"id": "x", "features": [1, True]}])),
                 (ValueError, lambda: client.rank("ann", [float("nan")])),
                 (ValueError, lambda: client.report("e", float("nan"))),
+                (ValueError, lambda: client.put_items([5])), (ValueError, lambda: client.import_history("text")),
                 (ValueError, lambda: client.reward("e", 1e9)), (KeyError, lambda: client.reward("nosuch", 1)),
                 (KeyError, lambda: client.delete_item("nosuch")),
                 (codband.ConflictError, lambda: client.rank("bob", ["jazz"], event_id="e"))]:

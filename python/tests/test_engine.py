@@ -43,6 +43,27 @@ def test_everything_survives_closing(tmp_path):
         assert engine.user("ann")["observations"] == 41
 
 
+def test_numbers_of_numpy_are_numbers_of_a_request(tmp_path):
+    with codband.Engine(tmp_path) as engine:
+        engine.put_item("a", {"price": np.float32(2.5), "year": np.int64(1959), "vinyl": np.bool_(True),
+                              "embedding": np.array([0.5, 1.0], dtype=np.float32)})
+        assert {f["name"]: f["value"] for f in engine.get_item("a")["named"]} == {
+            "price": 2.5, "year": 1959, "vinyl=true": 1, "embedding[0]": 0.5, "embedding[1]": 1}
+        reply = engine.rank("ann", context={"hour": np.int8(8)}, top_k=np.int64(1))
+        assert engine.reward(reply["eventId"], np.float32(1))["status"] == "accepted"
+        assert len(engine.models(top=np.int64(1))) == 1
+        for bad in (np.float64("nan"), np.array([1 + 1j]), np.datetime64("2026-11-19"), object()):
+            with pytest.raises(ValueError, match="request"):
+                engine.put_item("a", {"price": bad})
+
+
+def test_items_that_are_no_dictionaries_are_refused(tmp_path):
+    with codband.Engine(tmp_path) as engine:
+        for items in ({"id": "a", "features": {}}, ["a"], [5], 5, "a"):
+            with pytest.raises(ValueError, match="items"):
+                engine.put_items(items)
+
+
 def test_same_request_same_decision_and_other_request_conflict(tmp_path):
     with codband.Engine(tmp_path, dim=4) as engine:
         actions = [{"id": "a", "features": np.array([1.0, 0, 0, 0])}, {"id": "b", "features": [0, 1, 0, 0]}]

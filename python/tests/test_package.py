@@ -24,6 +24,39 @@ def test_stubs_name_what_the_module_has():
             assert own == {m for m in members if not m.startswith("__")}, name
 
 
+USE = '''
+import numpy as np
+import codband
+
+policy = codband.Policy("codband", dim=3)
+policy.add_arm("a", [1, 0, 0])
+decision: codband.Decision = policy.choose("ann", np.ones((2, 3)))
+outcome: codband.Outcome = policy.learn(decision, 1.0)
+with codband.Client("http://127.0.0.1:8080") as client:
+    client.put_items([{"id": "a"}])
+    chosen: str = client.choose_rank("e", "ann", None, ["a"]).chosen
+regret: float = codband.simulate("codband", users=3)["codband"].mean_regret
+
+async def shop() -> None:
+    async with codband.AsyncClient("http://127.0.0.1:8080") as client:
+        await client.put_item("a", {"genre": "jazz"})
+        reply: codband.RankReply = await client.rank("ann", ["a"])
+        known: dict[str, object] = await client.user("ann")
+        client.report(reply.event_id, 1.0)
+'''
+
+
+@pytest.mark.slow
+def test_types_are_those_of_use(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "use.py").write_text(USE)
+    package = pathlib.Path(codband.__file__).parent
+    for checked in (["--strict", "--follow-imports=silent", "use.py"], ["--ignore-missing-imports", str(package)]):
+        told = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), *checked], cwd=tmp_path,
+                              env={**os.environ, "MYPYPATH": str(package.parent)}, capture_output=True, text=True, check=False)
+        assert told.returncode == 0, told.stdout
+
+
 def test_version_is_that_of_the_project():
     root = pathlib.Path(__file__).parents[2]
     assert f"project(codband VERSION {codband.__version__} " in (root / "CMakeLists.txt").read_text()

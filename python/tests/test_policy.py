@@ -286,7 +286,12 @@ def test_facade_refuses_and_learns_nothing():
                  lambda: policy.remove_arm("b"), lambda: policy.partial_fit(["a", "b"], [1, 1]),
                  lambda: policy.partial_fit(["a"], [1, 2]), lambda: policy.partial_fit(["a", "a"], [1, np.nan]),
                  lambda: policy.partial_fit(["a"], [1], [[1]]), lambda: policy.partial_fit(["a"], ["x"]),
-                 lambda: policy.recommend(0), lambda: policy.partial_fit(["a"], [1], users=[-1])):
+                 lambda: policy.recommend(0), lambda: policy.partial_fit(["a"], [1], users=[-1]),
+                 lambda: policy.add_arm("b", ["1", "2"]), lambda: policy.add_arm("b", np.array([1 + 1j, 2])),
+                 lambda: policy.add_arm("b", np.array([1, 2], dtype=object)), lambda: policy.add_arm("b", [10**400, 1]),
+                 lambda: policy.add_arm("b", np.ma.masked_array([1.0, 2.0], mask=[True, False])),
+                 lambda: policy.partial_fit(["a"], np.ma.masked_array([1.0], mask=[True])),
+                 lambda: policy.predict([["x"]])):
         with pytest.raises(ValueError):
             call()
     assert policy.to_bytes() == before

@@ -285,6 +285,12 @@ def test_evaluate_finds_the_better_policy_and_knows_own_ones():
         codband.Log.from_arrays([0], [1], [0.0], np.eye(2))
     with pytest.raises(ValueError, match="action"):
         codband.Log.from_arrays([2], [1], [0.5], np.eye(2))
+    with pytest.raises(ValueError, match="masked"):
+        codband.Log.from_arrays([1], [1], [0.5], np.ma.masked_array(np.eye(2), mask=np.eye(2)))
+    with pytest.raises(ValueError, match="masked"):
+        codband.ips(np.ma.masked_array([1.0], mask=[True]), [0.5], [1.0])
+    with pytest.raises(ValueError, match="real numbers"):
+        codband.snips(["1"], [0.5], [1.0])
 
 
 def test_csv_logs_are_read(tmp_path):
