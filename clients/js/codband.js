@@ -46,6 +46,11 @@ function requireText(name, value) {
   }
 }
 
+/** @param {string} name @param {unknown} value */
+function requireArray(name, value) {
+  if (!Array.isArray(value)) throw new TypeError(`${name}: is of type ${typeof value}, expected an array`);
+}
+
 /** @param {unknown} value */
 function requireNumber(value) {
   if (typeof value !== 'number' || !Number.isFinite(value)) {
@@ -67,8 +72,15 @@ function errorOf(response, text) {
 export class Client {
   /** @param {ClientOptions} [options] */
   constructor(options = {}) {
+    if (typeof options !== 'object' || options === null) {
+      throw new TypeError(`options: are ${JSON.stringify(options)}, expected an object such as {url: 'http://127.0.0.1:8080'}`);
+    }
     const {url = 'http://127.0.0.1:8080', key, timeoutMs = 2000, retryForMs = 30_000, fallback = true,
-           concurrency = 8, onError} = options;
+           concurrency = 8, onError, ...others} = options;
+    const [unknown] = Object.keys(others);
+    if (unknown !== undefined) {
+      throw new TypeError(`${unknown}: is unknown, expected one of url, key, timeoutMs, retryForMs, fallback, concurrency, onError`);
+    }
     if (!/^https?:\/\/[^/?#]+/.test(url)) {
       throw new TypeError(`url: is '${url}', expected such as http://127.0.0.1:8080`);
     }
@@ -152,12 +164,14 @@ export class Client {
 
   /** @type {import('./codband.js').Client['putItems']} */
   async putItems(items) {
+    requireArray('items', items);
     const text = items.map(item => JSON.stringify(item) + '\n').join('');
     return (await this._call('POST', '/v1/items', {text, type: 'application/x-ndjson'})).accepted;
   }
 
   /** @type {import('./codband.js').Client['importHistory']} */
   async importHistory(events) {
+    requireArray('events', events);
     /** @type {{accepted: number, duplicates: number, skipped: {index: number, reason: string}[]}} */
     const report = {accepted: 0, duplicates: 0, skipped: []};
     for (let first = 0; first < events.length; first += 500) {

@@ -103,6 +103,11 @@ test('errors are told at once by their kind', async () => {
   assert.throws(() => client.report('once', '1'), TypeError);
   assert.throws(() => new Client({url: 'nonsense'}), TypeError);
   assert.throws(() => new Client({timeoutMs: 0}), TypeError);
+  // Not taken for the default address, or left out.
+  assert.throws(() => new Client('http://127.0.0.1:1'), /options/);
+  assert.throws(() => new Client({timeout: 200}), /timeout: is unknown/);
+  await assert.rejects(client.putItems({id: 'x'}), TypeError);
+  await assert.rejects(client.importHistory('x'), TypeError);
   const told = [];
   const reporting = new Client({url: server.url, onError: (...failure) => told.push(failure)});
   reporting.report('nosuch', 1);
