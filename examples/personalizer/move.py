@@ -1,10 +1,9 @@
-"""Moving from Azure Personalizer: the same request bodies, with the id of the user beside them.
+"""Moving from Azure Personalizer: the same paths, header, bodies and status codes at another address.
 
 python3 move.py http://127.0.0.1:8080 [KEY]
 
-Personalizer has no users: put the id that you have into "userId". The paths are shorter
-(/v1/rank instead of /personalizer/v1.0/rank), a rank is answered with 200 instead of 201, and the
-header Ocp-Apim-Subscription-Key is understood.
+Personalizer has no users. To tell them apart send their id as "userId", as here, or name the place
+where the context has it in the server's setting features.user_from.
 """
 
 import json
@@ -32,14 +31,15 @@ def post(server, path, body, key=None):
         headers["Ocp-Apim-Subscription-Key"] = key
     request = urllib.request.Request(server + path, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request) as reply:
-        return json.loads(reply.read())
+        return reply.status, json.loads(reply.read() or "null")
 
 
 def main():
     server, key = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
-    ranked = post(server, "/v1/rank", RANK, key)
-    print("show", ranked["rewardActionId"], [(entry["id"], entry["probability"]) for entry in ranked["ranking"]])
-    print(post(server, f"/v1/events/{ranked['eventId']}/reward", {"value": 1.0}, key))
+    status, ranked = post(server, "/personalizer/v1.0/rank", RANK, key)
+    print(status, "show", ranked["rewardActionId"], [(entry["id"], entry["probability"]) for entry in ranked["ranking"]])
+    status, _ = post(server, f"/personalizer/v1.0/events/{ranked['eventId']}/reward", {"value": 1.0}, key)
+    print(status, "the reward is learned")
 
 
 if __name__ == "__main__":
