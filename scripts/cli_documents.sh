@@ -32,6 +32,16 @@ flags_of() { # COMMAND
   "$program" "$1" --help | grep -oE '^  (-[a-z],)?--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u | tr '\n' ' '
 }
 
+# What may stand first after a command: the words of its ACTION or SET ("add, list or remove"), the names of policies.
+first_of() { # COMMAND
+  if [ "$1" = policies ]; then
+    "$program" policies --format json | grep -oE '^ {6}"name": "[a-z-]+"' | cut -d'"' -f4 | tr '\n' ' '
+    return
+  fi
+  "$program" "$1" --help | awk '/^  [A-Z]|^$/{inside = 0} /^  (ACTION|SET) /{inside = 1; $1 = $2 = $3 = ""} inside' |
+    tr '\n' ' ' | sed -E 's/,| or / /g; s/ +/ /g; s/^ | $//g'
+}
+
 help=$(mktemp)
 trap 'rm -f "$help"' EXIT
 "$program" --help >"$help"
@@ -41,19 +51,22 @@ for command in "${commands[@]}"; do
   "$program" "$command" --help >"$help"
   summary=$("$program" --help | awk -v c="$command" '$1 == c && /^  [a-z]/ {sub(/^ *[^ ]+ +/, ""); print; exit}')
   page "codband-$command" "${summary,}" "$help" >"$out/man/codband-$command.1"
-  cases+="    $command) words=\"$(flags_of "$command")\" ;;"$'\n'
+  cases+="    $command) words=\"$(flags_of "$command")\"; first=\"$(first_of "$command")\" ;;"$'\n'
 done
 
 cat >"$out/bash/codband" <<END
 # bash completion for codband
 _codband() {
-  local words current=\${COMP_WORDS[COMP_CWORD]}
+  local words first current=\${COMP_WORDS[COMP_CWORD]}
   case \${COMP_CWORD}:\${COMP_WORDS[1]} in
     1:*) words="${commands[*]} --help --version"; mapfile -t COMPREPLY < <(compgen -W "\$words" -- "\$current"); return ;;
   esac
-  words=
+  words= first=
   case \${COMP_WORDS[1]} in
 $cases  esac
+  case \$COMP_CWORD:\$current in
+    2:[!-]* | 2:) [ -z "\$first" ] || { mapfile -t COMPREPLY < <(compgen -W "\$first" -- "\$current"); return; } ;;
+  esac
   case \$current in
     -*) mapfile -t COMPREPLY < <(compgen -W "\$words" -- "\$current") ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "\$current") ;;
@@ -64,15 +77,17 @@ END
 cat >"$out/zsh/_codband" <<END
 #compdef codband
 # zsh completion for codband
-local words_of
+local flags first
 if (( CURRENT == 2 )); then
   compadd -- ${commands[*]} --help --version
   return
 fi
 case \$words[2] in
-${cases//words=/words_of=}esac
+${cases//words=/flags=}esac
 if [[ \$PREFIX == -* ]]; then
-  compadd -- \${=words_of}
+  compadd -- \${=flags}
+elif (( CURRENT == 3 )) && [[ -n \$first ]]; then
+  compadd -- \${=first}
 else
   _files
 fi
