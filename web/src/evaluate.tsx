@@ -24,13 +24,13 @@ function Result(props: {result: EvaluationReply}) {
       </Card>
       <Card title="Mean reward per decision">
         <Intervals rows={rows} summary={rows.map(row => `${row.label} ${number(row.value)}`).join(', ')} />
-        <p class="hint pad">Dots: of the log its mean, of others doubly robust estimates. Bars: {Math.round(100 * result.confidence)} % bootstrap intervals; an arrow says that one goes on.</p>
+        <p class="hint pad">Dots: the mean of the log, and doubly robust estimates of the other policies. Bars: {Math.round(100 * result.confidence)} % bootstrap intervals; an arrow marks one that continues beyond the chart.</p>
       </Card>
       {warnings.length > 0 && <Card title="Warnings"><ul class="concerns">{warnings.map(warning => <li key={warning}>{warning}</li>)}</ul></Card>}
       <Card title="All estimates">
         <Scroll label="All estimates">
           <table>
-            <thead><tr><th>Policy</th><th>Estimator</th><th class="n">Value</th><th class="n">Interval</th><th class="n">Guaranteed</th><th class="n">Effective events</th></tr></thead>
+            <thead><tr><th>Policy</th><th>Estimator</th><th class="n">Value</th><th class="n">Bootstrap interval</th><th class="n">Guaranteed interval</th><th class="n">Effective events</th></tr></thead>
             <tbody>
               {result.policies.flatMap(policy => policy.estimates.map(estimate => (
                 <tr key={policy.name + estimate.estimator} class={estimate.headline ? 'chosen' : ''}>

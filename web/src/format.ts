@@ -60,7 +60,7 @@ export const fullTime = (time: string | number) => full.format(new Date(time));
 // the first time gets one that the fewest groups of today have, so that these differ while there are
 // enough; a browser remembers them.
 const kColours = [
-  '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a5195', '#8a8d0f', '#1b3f73',
+  '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a5195', '#8a8d0f', '#3f5fbf',
   '#a34a1f', '#5fbfa5', '#b0567f',
 ];
 const kStored = 'codband-groups';

@@ -6,7 +6,7 @@ import {Bars, Stream} from './charts';
 import {count, groupColour, groupName, many, number, percent, signed} from './format';
 import {useLive} from './live';
 import {groupSizes} from './series';
-import {Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
+import {Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, telling, Tile, useLoad} from './ui';
 
 interface Placed {
   text: string;
@@ -26,17 +26,17 @@ function Cloud(props: {model: Model; height?: number}) {
   const drawn = useRef<SVGGElement>(null);
   const [view, setView] = useState('0 0 1 1');
   const height = props.height ?? 150;
-  const lifted = model.topTags.filter(tag => tag.lift > 1.05).sort((a, b) => b.lift * Math.sqrt(b.count) - a.lift * Math.sqrt(a.count)).slice(0, 24);
-  const key = lifted.map(tag => `${tag.tag}:${tag.lift.toFixed(2)}:${tag.count}`).join(' ');
+  const lifted = telling(model).slice(0, 24);
+  const key = lifted.map(({tag, weight}) => `${tag}:${weight.toFixed(2)}`).join(' ');
   useEffect(() => {
     const wide = Math.floor(box.current!.getBoundingClientRect().width);
     setWidth(wide);
     if (lifted.length === 0) return;
-    const most = Math.max(...lifted.map(tag => tag.lift * Math.sqrt(tag.count)));
+    const most = lifted[0].weight;
     let seed = 7;
     const layout = cloud()
       .size([wide, height])
-      .words(lifted.map(tag => ({text: short(tag.tag), size: 13 + Math.min(30, wide / 14) * (tag.lift * Math.sqrt(tag.count)) / most})))
+      .words(lifted.map(({tag, weight}) => ({text: short(tag), size: 13 + Math.min(30, wide / 14) * weight / most})))
       .padding(3)
       .rotate(0)
       .font('system-ui, sans-serif')
@@ -92,7 +92,7 @@ export function Groups() {
   const points = series.value?.points ?? [];
   return (
     <>
-      <div class="title"><h1>Groups</h1><p class="muted">Users who like the same share a model. {count(models.length)} now.</p></div>
+      <div class="title"><h1>Groups</h1><p class="muted">Users with the same taste share a model. {many(models.length, 'group')} now.</p></div>
       {models.length === 0 && (
         <Card><Empty title="No groups yet: the first rewards make them." command={`curl ${location.origin}/v1/rank -H 'Content-Type: application/json' -d '{"userId": "ada"}'`} /></Card>
       )}
@@ -144,12 +144,12 @@ function Flows(props: {model: number; changes: Change[]}) {
   const list = (title: string, flows: [number, number][]) => (
     <div>
       <h3>{title}</h3>
-      {flows.length === 0 ? <p class="muted">nobody lately</p> : (
+      {flows.length === 0 ? <p class="muted">nobody recently</p> : (
         <ol class="plain">{flows.map(([model, users]) => <li key={model}><Group model={model} /><Bar value={users} most={most} colour={groupColour(model)} /><span class="n">{users}</span></li>)}</ol>
       )}
     </div>
   );
-  return <div class="columns">{list('Came from', came)}{list('Went to', went)}</div>;
+  return <div class="columns">{list('Came from', came)}{list('Left for', went)}</div>;
 }
 
 export function GroupPage(props: {id: string}) {
@@ -158,7 +158,7 @@ export function GroupPage(props: {id: string}) {
   const features = useLoad('features', () => get<FeatureReport>('/v1/features'));
   const changes = useLoad(`flows ${props.id}`, () => get<Changes>('/v1/changes?limit=200'), 5000);
   const series = useLoad('sizes', () => get<Stats>('/v1/stats?step=60'), 30000);
-  if (error && error.status === 404) return <><div class="title"><h1>{groupName(Number(props.id))}</h1></div><Card><Empty title="There is no such group any more: its users have all gone to others." /></Card></>;
+  if (error && error.status === 404) return <><div class="title"><h1>{groupName(Number(props.id))}</h1></div><Card><Empty title="This group no longer exists: all of its users have moved to other groups." /></Card></>;
   if (!model) return <Failure error={error} />;
   const points = series.value?.points ?? [];
   const best = model.topItems.slice(0, 8);
@@ -170,18 +170,18 @@ export function GroupPage(props: {id: string}) {
       <div class="title"><h1><i class="swatch big" style={{background: groupColour(model.modelId)}} />{groupName(model.modelId)}</h1><p class="muted"><a href="#/groups">All groups</a></p></div>
       <dl class="tiles">
         <Tile label="Users now" value={count(model.users)} note={live && live.stats.users > 0 ? `${percent(model.users / live.stats.users, 0)} of all` : undefined} />
-        <Tile label="Share of periods" value={percent(model.popularity)} />
+        <Tile label="Popularity" value={percent(model.popularity)} note="of all periods between changes" />
         <Tile label="Learned from" value={count(model.observations)} note="rewards" />
       </dl>
       <div class="columns">
         <div>
-          <Card title="What they like more than others"><Cloud model={model} height={180} /><p class="hint">Tags of its best items, by how much more often these have them than all items.</p></Card>
+          <Card title="What they like more than others"><Cloud model={model} height={180} /><p class="hint">Tags of the group’s best items; the larger, the more frequent compared with all items.</p></Card>
           <Card title="Size over time"><Bars times={points.map(point => Date.parse(point.time) / 1000)} values={sizes} height={150} unit="user" colour={groupColour(model.modelId)} summary={`Users of ${groupName(model.modelId)} over the last hour`} /></Card>
         </div>
-        <Card title="Which features matter"><Matters model={model} columns={features.value?.columns ?? []} /><p class="hint">What a feature adds to the expected reward at its largest.</p></Card>
+        <Card title="Which features matter"><Matters model={model} columns={features.value?.columns ?? []} /><p class="hint">What each feature adds to the expected reward at its largest value.</p></Card>
       </div>
-      <Card title="Items"><div class="columns"><ItemList title="Best" items={best} most={most} /><ItemList title="Worst" items={worst} most={most} /></div></Card>
-      <Card title="Who came and went"><Flows model={model.modelId} changes={changes.value?.changes ?? []} /></Card>
+      <Card title="Items, by expected reward"><div class="columns"><ItemList title="Best" items={best} most={most} /><ItemList title="Worst" items={worst} most={most} /></div></Card>
+      <Card title="Users who came and left"><Flows model={model.modelId} changes={changes.value?.changes ?? []} /></Card>
       <Scroll label="Group as the API has it"><p class="hint">The same from the API: <a href={`/v1/models/${model.modelId}`}>/v1/models/{model.modelId}</a></p></Scroll>
     </>
   );

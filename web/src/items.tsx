@@ -85,12 +85,12 @@ export function Items(props: {query: URLSearchParams; session: Session}) {
         </form>
         <Failure error={error} />
         {value && items.length === 0 && (
-          <Empty title={find ? 'No item begins like this.' : 'The catalogue is empty.'} command={find ? undefined : `curl -X PUT ${location.origin}/v1/items/jazz-night -H 'Content-Type: application/json' \\\n  -d '{"features": {"genre": "jazz", "energy": 0.4}, "tags": ["jazz"]}'`} />
+          <Empty title={find ? 'No item has an id that begins like this.' : 'The catalogue is empty.'} command={find ? undefined : `curl -X PUT ${location.origin}/v1/items/jazz-night -H 'Content-Type: application/json' \\\n  -d '{"features": {"genre": "jazz", "energy": 0.4}, "tags": ["jazz"]}'`} />
         )}
         {items.length > 0 && (
           <Scroll label="Items">
             <table class="catalogue">
-              <thead><tr><th>Item</th><th>Tags</th><th class="n">Shown</th><th class="n">Reward each</th><th class="n">Own effect</th></tr></thead>
+              <thead><tr><th>Item</th><th>Tags</th><th class="n">Shown</th><th class="n">Average reward</th><th class="n">Own effect</th></tr></thead>
               <tbody>
                 {items.map(item => (
                   <tr key={item.id}>
@@ -120,7 +120,7 @@ export function ItemPage(props: {id: string; session: Session}) {
   const [asking, setAsking] = useState(false);
   const [failure, setFailure] = useState<unknown>();
   const title = <div class="title"><h1 class="id" dir="auto">{short(props.id)}</h1><p class="muted"><a href="#/items">All items</a></p></div>;
-  if (!item) return <>{title}{error?.status === 404 ? <Card><Empty title="It is not in the catalogue." /></Card> : <Failure error={error} />}</>;
+  if (!item) return <>{title}{error?.status === 404 ? <Card><Empty title="This item is not in the catalogue." /></Card> : <Failure error={error} />}</>;
   const learned = item.learned;
   return (
     <>
@@ -132,7 +132,7 @@ export function ItemPage(props: {id: string; session: Session}) {
       </dl>
       <div class="columns">
         <div>
-          <Card title="As it was sent" aside={mayEdit(props.session) && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}>
+          <Card title="Features and tags" aside={mayEdit(props.session) && <button type="button" aria-expanded={editing} onClick={() => setEditing(!editing)}>Edit</button>}>
             {editing ? <Editor item={item} done={() => {
               setEditing(false);
               again();
@@ -146,7 +146,7 @@ export function ItemPage(props: {id: string; session: Session}) {
           {mayEdit(props.session) && (
             <Card title="Delete"><div class="pad">
               {!asking ? <button type="button" class="danger" onClick={() => setAsking(true)}>Delete this item …</button> : (
-                <p class="confirm" role="alertdialog" aria-label="Confirm deleting">Delete <b dir="auto">{short(item.id)}</b> and what was learned of it?{' '}
+                <p class="confirm" role="alertdialog" aria-label="Confirm deleting">Delete <b dir="auto">{short(item.id)}</b> and what was learned about it?{' '}
                   <button type="button" class="danger" onClick={() => remove(`/v1/items/${id(item.id)}`).then(() => (location.hash = '#/items'), setFailure)}>Yes, delete</button>{' '}
                   <button type="button" onClick={() => setAsking(false)}>No</button>
                 </p>
@@ -156,10 +156,10 @@ export function ItemPage(props: {id: string; session: Session}) {
           )}
         </div>
         <Card title="By group">
-          {!learned || learned.groups.length === 0 ? <p class="muted pad">It has not been shown yet.</p> : (
+          {!learned || learned.groups.length === 0 ? <p class="muted pad">Not shown yet.</p> : (
             <Scroll label="By group">
               <table>
-                <thead><tr><th>Group</th><th class="n">Users who saw it</th><th class="n">Effect</th><th class="n">±</th></tr></thead>
+                <thead><tr><th>Group</th><th class="n">Users who saw it</th><th class="n">Effect</th><th class="n">± uncertainty</th></tr></thead>
                 <tbody>{learned.groups.slice().sort((a, b) => b.users - a.users).map(group => <tr key={String(group.modelId)}><td><Group model={group.modelId} /></td><td class="n">{count(group.users)}</td><td class="n">{signed(group.effect)}</td><td class="n">{group.width.toFixed(3)}</td></tr>)}</tbody>
               </table>
             </Scroll>

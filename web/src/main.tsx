@@ -86,7 +86,7 @@ function Login(props: {done: (session: Session) => void}) {
       <Card>
         <form class="form" onSubmit={login}>
           <h1>codband</h1>
-          <p>Log in with a key of this server. The role <code>read</code> looks, <code>admin</code> also changes.</p>
+          <p>Log in with a key of this server. The role <code>read</code> may look, <code>admin</code> may also make changes.</p>
           <label>Key <input type="password" value={key} onInput={event => setKey(event.currentTarget.value)} autocomplete="current-password" required autofocus /></label>
           <div class="row"><button type="submit" class="primary">Log in</button></div>
           <Failure error={error} />
@@ -104,7 +104,7 @@ function Page(props: {place: Place; session: Session}) {
     case 'groups': return place.id ? <GroupPage key={place.id} id={place.id} /> : <Groups />;
     case 'users': return place.id ? <UserPage key={place.id} id={place.id} session={session} /> : <Users />;
     case 'items': return place.id ? <ItemPage key={place.id} id={place.id} session={session} /> : <Items key={place.query.toString()} query={place.query} session={session} />;
-    case 'try': return <TryIt query={place.query} />;
+    case 'try': return <TryIt key={place.query.toString()} query={place.query} session={session} />;
     case 'evaluate': return <Evaluate />;
     case 'settings': return <Settings query={place.query} session={session} />;
     default: return <Card><Empty title="There is no such page."><p><a href="#/">Overview</a></p></Empty></Card>;
@@ -120,7 +120,7 @@ function Connection() {
     const timer = setTimeout(() => setStale(true), 6000);
     return () => clearTimeout(timer);
   }, [live]);
-  return stale ? <p class="failure" role="status">No news from the server for some seconds. It is tried again.</p> : null;
+  return stale ? <p class="failure" role="status">No update from the server for some seconds. Trying again.</p> : null;
 }
 
 function App() {
@@ -161,7 +161,7 @@ function App() {
       <a class="skip" href="#content" onClick={event => {
         event.preventDefault();
         document.getElementById('content')!.focus();
-      }}>To the content</a>
+      }}>Skip to content</a>
       <header class="top">
         <a class="brand" href="#/"><img src="/icon.svg" alt="" width={24} height={24} />codband</a>
         <nav aria-label="Pages">
@@ -174,7 +174,7 @@ function App() {
       </header>
       <main id="content" tabIndex={-1}>
         {session.role === 'rank' || session.role === 'items'
-          ? <Card><Empty title={`This key has the role ${session.role}, which cannot look at reports. Log in with one that has the role read or admin.`} /></Card>
+          ? <Card><Empty title={`This key has the role ${session.role}, which cannot see the dashboard. Log in with a key of the role read or admin.`} /></Card>
           : <><Connection /><Page place={place} session={session} /></>}
       </main>
     </>

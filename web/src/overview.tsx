@@ -5,7 +5,7 @@ import {Bars, Curves, Stream, type Curve} from './charts';
 import {bytes, count, duration, many, number, percent} from './format';
 import {seconds, useLive} from './live';
 import {differences, estimate, groupSizes, isRange, kRanges, momentsOf, trailing, type Estimate, type Range, type Sum} from './series';
-import {Ago, Card, Empty, Failure, Group, Scroll, Tile, useLoad, UserLink} from './ui';
+import {Ago, Card, Empty, Failure, Group, Scroll, Tile, useGroupWords, useLoad, UserLink} from './ui';
 
 interface Shown {
   times: number[];
@@ -122,17 +122,17 @@ function concerns(live: Live, hour: Stats | undefined): Concern[] {
     if (when) found.push({bad, text, what, link, name});
   };
   add(stats.lastError !== '', true, `Not ready: ${stats.lastError}`, 'Changes are refused until it passes; nothing acknowledged is lost.', '#/settings?find=server.data', 'Where the data is');
-  add(stats.learnerLag > 1000, true, `Learning is ${count(stats.learnerLag)} rewards behind.`, 'Rewards come faster than they are learned: fewer features or another policy learn faster.', '#/settings?find=policy', 'Policy');
-  add(stats.sharedColumns > 0, true, `${count(stats.sharingNames)} feature names share columns.`, `All ${count(stats.columnsLimit)} columns are taken: raise features.max_columns.`, '#/settings?find=features.max_columns', 'Setting');
+  add(stats.learnerLag > 1000, true, `Learning is ${count(stats.learnerLag)} rewards behind.`, 'Rewards come faster than they are learned. Fewer features or another policy make learning faster.', '#/settings?find=policy', 'Policy');
+  add(stats.sharedColumns > 0, true, `${count(stats.sharingNames)} feature names share columns.`, `All ${count(stats.columnsLimit)} columns are in use: raise features.max_columns.`, '#/settings?find=features.max_columns', 'Setting');
   const late = hour ? hour.total.late : 0;
   const came = hour ? hour.total.rewards.count - hour.total.defaulted : 0;
   add(late > 0 && late > 0.01 * came, false, `${count(late)} rewards came too late in the last hour.`, 'Wait longer for rewards.', '#/settings?find=rewards.wait_seconds', 'Setting');
   const unknown = hour ? hour.total.unknown : 0;
   add(unknown > 0 && unknown > 0.01 * came, false, `${count(unknown)} rewards of the last hour were for unknown events.`, 'Send the eventId of the rank’s reply.', '#/settings?api=reward', 'How to send rewards');
-  add(!!hour && hour.total.defaulted > 0.9 * hour.total.rewards.count && hour.total.rewards.count > 100, false, 'Almost no rewards arrive: decisions are learned with the default.', 'Check that the product sends rewards.', '#/try', 'Try it');
+  add(!!hour && hour.total.defaulted > 0.9 * hour.total.rewards.count && hour.total.rewards.count > 100, false, 'Almost no rewards arrive: decisions are learned with the default reward.', 'Check that the application sends rewards.', '#/try', 'Try it');
   add(stats.quarantined > 0, true, `${count(stats.quarantined)} log entries could not be learned.`, "'codband doctor' lists them.", '#/settings?find=policy', 'Policy');
   add(stats.damage > 0, true, `${count(stats.damage)} records on disk are damaged.`, "'codband doctor --repair' says what to do.", '#/settings?find=server.data', 'Where the data is');
-  add(live.decisionLogLost > 0, true, `${count(live.decisionLogLost)} decisions are missing from the decision log.`, 'Look at its disk.', '#/settings?find=decision_log', 'Decision log');
+  add(live.decisionLogLost > 0, true, `${count(live.decisionLogLost)} decisions are missing from the decision log.`, 'Check the disk that it is on.', '#/settings?find=decision_log', 'Decision log');
   add(live.connections > 0.9 * live.connectionsLimit, true, 'Almost all connections are in use.', 'Raise server.max_connections.', '#/settings?find=max_connections', 'Setting');
   return found;
 }
@@ -151,9 +151,10 @@ function Attention(props: {live: Live; hour: Stats | undefined}) {
 }
 
 export function Changes(props: {live: Live; most: number}) {
+  const words = useGroupWords();
   const changes = props.live.changes.slice(0, props.most);
   if (changes.length === 0) {
-    return <p class="muted pad">Nobody yet. A change is seen when rewards stop fitting what somebody liked.</p>;
+    return <p class="muted pad">None yet. A change is detected when a user’s rewards no longer fit their group.</p>;
   }
   return (
     <Scroll label="Latest changes">
@@ -164,8 +165,8 @@ export function Changes(props: {live: Live; most: number}) {
             <tr key={change.time + change.userId}>
               <td class="nowrap"><Ago time={change.time} now={props.live.time} /></td>
               <td><UserLink user={change.userId} /></td>
-              <td><Group model={change.fromModelId} /></td>
-              <td><Group model={change.toModelId} /></td>
+              <td><Group model={change.fromModelId} words={words} /></td>
+              <td><Group model={change.toModelId} words={words} /></td>
               <td class="n nowrap">{change.evidence ? `${number(change.evidence.before, 2)} → ${number(change.evidence.got, 2)}` : '–'}</td>
             </tr>
           ))}
@@ -179,7 +180,7 @@ function FirstSteps() {
   const origin = location.origin;
   return (
     <Card class="wide">
-      <Empty title="Nothing has been decided yet. Put an item, ask for a ranking, send its reward:"
+      <Empty title="No decisions yet. Add an item, ask for a ranking, send the reward:"
         command={`curl -X PUT ${origin}/v1/items/jazz-night -H 'Content-Type: application/json' \\
   -d '{"features": {"genre": "jazz", "energy": 0.4}, "tags": ["jazz"]}'
 curl ${origin}/v1/rank -H 'Content-Type: application/json' -d '{"userId": "ada"}'
@@ -227,11 +228,11 @@ export function Overview(props: {query: URLSearchParams}) {
       <dl class="tiles">
         <Tile label="Decisions" value={count(stats.ranks)} note={`${rate(seconds.map(second => second.live.stats.ranks))} per second`} />
         <Tile label="Rewards" value={count(stats.rewardsAccepted)} note={since.delaySeconds.mean === undefined ? 'none yet' : `after ${duration(since.delaySeconds.mean)} on average`} />
-        <Tile label="Defaulted" value={count(stats.rewardsDefaulted)} note={`${count(stats.pending)} wait for theirs`} />
+        <Tile label="Without a reward" value={count(stats.rewardsDefaulted)} note={`${count(stats.pending)} still waiting`} />
         <Tile label="Users" value={count(stats.users)} note={`in ${many(stats.models, 'group')}`} />
         <Tile label="Changes" value={count(stats.changesLastHour)} note="in the last hour" />
         <Tile label="On disk" value={bytes(stats.diskBytes)} note={many(stats.items, 'item')} />
-        {since.compared > 0 && <Tile label="Agreement" value={percent(since.agreed / since.compared)} note="policy and baseline, while it watches" />}
+        {since.compared > 0 && <Tile label="Agreement" value={percent(since.agreed / since.compared)} note="policy and baseline choose the same" />}
       </dl>
       <Failure error={loaded.error} />
       {!nothing && <Attention live={live} hour={hour.value} />}
@@ -244,7 +245,7 @@ export function Overview(props: {query: URLSearchParams}) {
         </Card>
         <Card title="Changes over time">
           <Bars times={times} values={changes} unit="change" summary={`Changes over time, ${changes.reduce((a, b) => a + b, 0)} in all`} />
-          <p class="hint">Users whose taste was seen to change, per {step === 60 ? 'minute' : duration(step)}.</p>
+          <p class="hint">Detected changes of users, per {step === 60 ? 'minute' : duration(step)}.</p>
         </Card>
       </div>
       <Card title="Latest changes"><Changes live={live} most={8} /></Card>

@@ -10,17 +10,17 @@ function SettingTable(props: {find: string}) {
   return (
     <Card title="Settings in force">
       <form class="row" onSubmit={event => event.preventDefault()}><label>Find <input type="search" value={text} onInput={event => setText(event.currentTarget.value)} /></label></form>
-      {error && (error.status === 403 ? <p class="muted pad">A key with the role admin may see the settings.</p> : <Failure error={error} />)}
+      {error && (error.status === 403 ? <p class="muted pad">Only a key with the role admin may see the settings.</p> : <Failure error={error} />)}
       {value && (
         <Scroll label="Settings">
-          <table>
-            <thead><tr><th>Setting</th><th>Value</th><th>From</th><th>Meaning</th></tr></thead>
+          <table class="stacked">
+            <thead><tr><th>Setting</th><th>Value</th><th>Set by</th><th>Meaning</th></tr></thead>
             <tbody>
               {shown.map(setting => (
                 <tr key={setting.name}>
                   <td class="name">{setting.name}</td>
                   <td class={JSON.stringify(setting.value) === JSON.stringify(setting.default) ? 'value muted' : 'value'}>{setting.value === '' ? '–' : String(setting.value)}</td>
-                  <td>{setting.origin}</td>
+                  <td><span class="narrow muted">Set by: </span>{setting.origin}</td>
                   <td class="meaning">{setting.help.replace(/\n/g, ' ')}<span class="muted"> Allowed: {setting.allowed}. Default: {setting.default === '' ? 'none' : String(setting.default)}.</span></td>
                 </tr>
               ))}
@@ -36,13 +36,13 @@ function KeyTable() {
   const {value, error} = useLoad('keys', () => get<Keys>('/v1/keys'), 10000);
   return (
     <Card title="Keys">
-      {error && (error.status === 403 ? <p class="muted pad">A key with the role admin may see who has keys.</p> : <Failure error={error} />)}
+      {error && (error.status === 403 ? <p class="muted pad">Only a key with the role admin may see the keys.</p> : <Failure error={error} />)}
       {value && (!value.required ? (
         <Empty title="No key is needed: only this machine can reach the server." command={'codband keys add shop --role rank --file keys.txt\ncodband serve --data my-data --set keys.file=keys.txt'} />
       ) : (
         <Scroll label="Keys">
           <table>
-            <thead><tr><th>Name</th><th>Role</th><th>Last seen, since the start</th></tr></thead>
+            <thead><tr><th>Name</th><th>Role</th><th>Last used since the start</th></tr></thead>
             <tbody>{value.keys.map(key => <tr key={key.name}><td class="id">{key.name || 'CODBAND_API_KEY'}</td><td>{key.role}</td><td>{key.lastUse ? <Ago time={key.lastUse} /> : 'never'}</td></tr>)}</tbody>
           </table>
         </Scroll>

@@ -1,11 +1,12 @@
 // A request by hand: what comes back, why, and the code for it.
 import {useState} from 'preact/hooks';
-import {ApiError, id, post, type RankReply} from './api';
+import {ApiError, id, post, type RankReply, type Session} from './api';
+import {snippets, type Request} from './snippets';
 import {Card, Code, Failure, short} from './ui';
 import {Explanation, Ranking} from './user';
 
-function parts(user: string, context: string, actions: string, top: string): Record<string, unknown> {
-  const body: Record<string, unknown> = {};
+function parts(user: string, context: string, actions: string, top: string): Request {
+  const body: Request = {};
   if (user) body.userId = user;
   if (context.trim()) {
     try {
@@ -15,26 +16,13 @@ function parts(user: string, context: string, actions: string, top: string): Rec
     }
   }
   const ids = actions.split('\n').map(line => line.trim()).filter(line => line !== '');
-  if (ids.length > 0) body.actions = ids.map(action => ({id: action}));
+  if (ids.length > 0) body.actions = ids;
   if (top) body.topK = Number(top);
   return body;
 }
 
-const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
-
-function snippets(body: Record<string, unknown>, reward: string) {
-  const json = JSON.stringify(body);
-  const origin = location.origin;
-  const python = (value: unknown): string => JSON.stringify(value).replace(/\btrue\b/g, 'True').replace(/\bfalse\b/g, 'False').replace(/\bnull\b/g, 'None');
-  return {
-    curl: `curl ${quoted(`${origin}/v1/rank?explain=true`)} -H 'Content-Type: application/json' \\\n  -d ${quoted(json)}\n# eventId of the reply:\ncurl ${origin}/v1/events/EVENT_ID/reward -H 'Content-Type: application/json' \\\n  -d '{"value": ${reward}}'`,
-    Python: `from codband import Client\n\nclient = Client(${JSON.stringify(origin)})\nreply = client.rank(**${python(body)})\nclient.reward(reply["eventId"], ${reward})`,
-    JavaScript: `import {Client} from 'codband';\n\nconst client = new Client(${JSON.stringify(origin)});\nconst reply = await client.rank(${json});\nawait client.reward(reply.eventId, ${reward});`,
-  };
-}
-
-export function TryIt(props: {query: URLSearchParams}) {
-  const [user, setUser] = useState(props.query.get('user') ?? 'ada-1');
+export function TryIt(props: {query: URLSearchParams; session: Session}) {
+  const [user, setUser] = useState(props.query.get('user') ?? '');
   const [context, setContext] = useState(props.query.get('context') ?? '');
   const [actions, setActions] = useState(props.query.get('actions') ?? '');
   const [top, setTop] = useState('8');
@@ -48,7 +36,8 @@ export function TryIt(props: {query: URLSearchParams}) {
     setError(undefined);
     setSent('');
     try {
-      setReply(await post<RankReply>('/v1/rank?explain=true', parts(user, context, actions, top)));
+      // Nothing is learned of it unless a reward is sent.
+      setReply(await post<RankReply>('/v1/rank?explain=true', {...parts(user, context, actions, top), deferActivation: true}));
     } catch (failure) {
       setReply(undefined);
       setError(failure);
@@ -57,34 +46,35 @@ export function TryIt(props: {query: URLSearchParams}) {
   const send = async () => {
     setError(undefined);
     try {
+      await post(`/v1/events/${id(reply!.eventId)}/activate`, {});
       const answer = await post<{status: string}>(`/v1/events/${id(reply!.eventId)}/reward`, {value: Number(reward)});
-      setSent(`Reward ${reward}: ${answer.status}, and learned.`);
+      setSent(`Reward ${reward}: ${answer.status}.`);
     } catch (failure) {
       setError(failure);
     }
   };
   let code: ReturnType<typeof snippets> | undefined;
   try {
-    code = snippets(parts(user, context, actions, top), reward || '1');
+    code = snippets(location.origin, parts(user, context, actions, top), Number(reward || '1'), !!props.session.keyRequired);
   } catch {
     // While JSON is being typed it is not JSON.
   }
   return (
     <>
-      <div class="title"><h1>Try it</h1><p class="muted">A real decision: it waits for its reward like any other.</p></div>
+      <div class="title"><h1>Try it</h1><p class="muted">Nothing is learned from a try unless you send its reward.</p></div>
       <div class="columns">
         <Card title="Request">
           <form class="form" onSubmit={rank}>
-            <label>User id <input value={user} onInput={event => setUser(event.currentTarget.value)} autocomplete="off" placeholder="anonymous" /></label>
+            <label>User id <input value={user} onInput={event => setUser(event.currentTarget.value)} autocomplete="off" placeholder="an anonymous visitor" /></label>
             <label>Context, as JSON <textarea rows={3} spellcheck={false} value={context} onInput={event => setContext(event.currentTarget.value)} placeholder='{"device": "phone"}' /></label>
-            <label>Candidates, one id a line <textarea rows={3} spellcheck={false} value={actions} onInput={event => setActions(event.currentTarget.value)} placeholder="the whole catalogue" /></label>
-            <label>How many <input type="number" min={1} max={100} value={top} onInput={event => setTop(event.currentTarget.value)} /></label>
+            <label>Candidates, one id per line <textarea rows={3} spellcheck={false} value={actions} onInput={event => setActions(event.currentTarget.value)} placeholder="the whole catalogue" /></label>
+            <label>Length of the ranking <input type="number" min={1} max={100} value={top} onInput={event => setTop(event.currentTarget.value)} /></label>
             <div class="row"><button type="submit" class="primary">Rank</button></div>
           </form>
           <Failure error={error} />
         </Card>
         <Card title="Reply">
-          {!reply ? <p class="muted pad">Choose and press Rank: the ranking, its chances and its reasons come here.</p> : (
+          {!reply ? <p class="muted pad">Press Rank to see the choice and the reasons for it here, and the ranking below.</p> : (
             <div class="pad">
               <p>Show <b dir="auto">{short(reply.rewardActionId)}</b>. <span class="muted">Event {short(reply.eventId)}</span></p>
               <form class="row" onSubmit={event => {
@@ -101,7 +91,7 @@ export function TryIt(props: {query: URLSearchParams}) {
         </Card>
       </div>
       {reply && <Card title="Ranking"><Ranking reply={reply} /></Card>}
-      <Card title="The same from code" aside={<div class="tabs" role="group" aria-label="Language">{(['curl', 'Python', 'JavaScript'] as const).map(name => <button type="button" key={name} aria-pressed={name === tab} onClick={() => setTab(name)}>{name}</button>)}</div>}>
+      <Card title="The same request from your code" aside={<div class="tabs" role="group" aria-label="Language">{(['curl', 'Python', 'JavaScript'] as const).map(name => <button type="button" key={name} aria-pressed={name === tab} onClick={() => setTab(name)}>{name}</button>)}</div>}>
         {code && <Code text={code[tab]} label={`${tab} for this request`} />}
       </Card>
     </>

@@ -1,7 +1,7 @@
 // Small parts that every page uses. All text goes through Preact, which makes text nodes of it.
 import type {ComponentChildren} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
-import {ApiError} from './api';
+import {ApiError, get, type Model, type Models} from './api';
 import {fullTime, groupColour, groupName} from './format';
 
 export function Card(props: {title?: string; aside?: ComponentChildren; children: ComponentChildren; class?: string}) {
@@ -28,11 +28,24 @@ export function Tile(props: {label: string; value: ComponentChildren; note?: Com
   );
 }
 
-export function Group(props: {model: number | null | undefined}) {
+// Tags that the best items of a group have more often than all items have, the most telling first.
+export function telling(model: Model): {tag: string; weight: number}[] {
+  return model.topTags.filter(tag => tag.lift > 1.05).map(({tag, lift, count}) => ({tag, weight: lift * Math.sqrt(count)}))
+    .sort((a, b) => b.weight - a.weight);
+}
+
+// Two words for each group, since a number tells nobody what its users like.
+export function useGroupWords(): Map<number, string> {
+  const {value} = useLoad('words', () => get<Models>('/v1/models?top=40'), 30000);
+  return new Map((value?.models ?? []).map(model => [model.modelId, telling(model).slice(0, 2).map(each => short(each.tag, 20)).join(', ')]));
+}
+
+export function Group(props: {model: number | null | undefined; words?: Map<number, string>}) {
   const {model} = props;
+  const words = model === null || model === undefined ? undefined : props.words?.get(model);
   const swatch = <i class="swatch" style={{background: groupColour(model)}} />;
   if (model === null || model === undefined) return <span class="group">{swatch}no group</span>;
-  return <a class="group" href={`#/groups/${model}`}>{swatch}{groupName(model)}</a>;
+  return <a class="group" href={`#/groups/${model}`}>{swatch}{groupName(model)}{words && <span class="muted" dir="auto"> {words}</span>}</a>;
 }
 
 export function UserLink(props: {user: string}) {
@@ -44,7 +57,7 @@ export function ItemLink(props: {item: string}) {
 }
 
 // What is very long is shown in part; the whole is in the title of its page.
-export const short = (text: string) => (text.length > 80 ? text.slice(0, 80) + ' …' : text);
+export const short = (text: string, most = 80) => (text.length > most ? text.slice(0, most) + ' …' : text);
 
 export function Ago(props: {time: string; now?: string}) {
   const now = props.now ? Date.parse(props.now) : Date.now();

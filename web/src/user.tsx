@@ -5,7 +5,7 @@ import {useWidth} from './charts';
 import {count, fullTime, groupColour, groupName, many, number, percent, signed, tickFormat} from './format';
 import {useLive} from './live';
 import {Changes} from './overview';
-import {Ago, Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useLoad} from './ui';
+import {Ago, Bar, Card, Empty, Failure, Group, ItemLink, Scroll, short, Tile, useGroupWords, useLoad} from './ui';
 
 // Where a change has led in the end: the first rewards after it may have moved the user on.
 function settledIn(user: User, change: User['changes'][number]): number | null {
@@ -15,8 +15,8 @@ function settledIn(user: User, change: User['changes'][number]): number | null {
 
 // The evidence of a change: less reward than before, or as much for other choices.
 function why({rewards, got, before}: {rewards: number; got: number; before: number}): string {
-  const brought = `The last ${rewards} choices brought ${number(got, 2)} each`;
-  return got < before ? `${brought}; those before ${number(before, 2)}.` : `${brought} (${number(before, 2)} before): not less, but for other choices than expected.`;
+  const last = `Average reward of the last ${rewards} choices: ${number(got, 2)}, before: ${number(before, 2)}.`;
+  return got < before ? last : `${last} Not less, but for other choices than expected.`;
 }
 
 // The groups of a user as coloured bands, changes between them, the last rewards as ticks.
@@ -95,7 +95,7 @@ export function Explanation(props: {reply: RankReply}) {
   if (!why) return null;
   const parts = why.contributions.filter(part => Math.abs(part.value) > 1e-9).slice(0, 10);
   if (Math.abs(why.item) > 1e-9) parts.push({feature: 'this item itself', value: why.item});
-  if (Math.abs(why.intercept) > 1e-9) parts.push({feature: 'in general', value: why.intercept});
+  if (Math.abs(why.intercept) > 1e-9) parts.push({feature: 'any item (intercept)', value: why.intercept});
   const most = Math.max(0, ...parts.map(part => Math.abs(part.value)));
   return (
     <>
@@ -103,7 +103,7 @@ export function Explanation(props: {reply: RankReply}) {
       <ol class="plain wide-names">
         {parts.map(part => <li key={part.feature}><span class="id" dir="auto">{short(part.feature)}</span><Bar value={part.value} most={most} /><span class="n">{signed(part.value)}</span></li>)}
       </ol>
-      <p class="hint">By <Group model={reply.modelId} />: {many(why.groupUsers, 'user')}, {many(why.groupObservations, 'reward')}.</p>
+      <p class="hint">Model: <Group model={reply.modelId} />, learned from {many(why.groupObservations, 'reward')} of {many(why.groupUsers, 'user')}.</p>
     </>
   );
 }
@@ -113,7 +113,7 @@ export function Ranking(props: {reply: RankReply}) {
   return (
     <Scroll label="Ranking">
       <table>
-        <thead><tr><th>Item</th><th>Chance</th><th class="n">Expected</th><th class="n">± uncertainty</th></tr></thead>
+        <thead><tr><th>Item</th><th>Probability</th><th class="n">Expected reward</th><th class="n">± uncertainty</th></tr></thead>
         <tbody>
           {props.reply.ranking.map(row => (
             <tr key={row.id} class={row.id === props.reply.rewardActionId ? 'chosen' : ''}>
@@ -155,7 +155,7 @@ function Erase(props: {user: string; done: () => void}) {
   return (
     <Card title="Erase">
       <div class="pad">
-        <p>Everything learned from this user is subtracted from the models, exactly, and their records are removed from disk. It cannot be undone.</p>
+        <p>The user’s records are removed from disk, and what was learned from them is subtracted from the models, exactly. This cannot be undone.</p>
         {!asking ? <button type="button" class="danger" onClick={() => setAsking(true)}>Erase this user …</button> : (
           <p class="confirm" role="alertdialog" aria-label="Confirm erasing">
             Erase <b dir="auto">{short(props.user)}</b>?{' '}
@@ -171,13 +171,14 @@ function Erase(props: {user: string; done: () => void}) {
 
 export function UserPage(props: {id: string; session: Session}) {
   const live = useLive();
+  const words = useGroupWords();
   const [erased, setErased] = useState('');
   const {value: user, error} = useLoad(`user ${props.id}`, () => get<User>(`/v1/users/${id(props.id)}`), 2000);
-  const title = <div class="title"><h1 class="id" dir="auto">{short(props.id)}</h1><p class="muted"><a href="#/users">Another user</a></p></div>;
-  if (erased === props.id) return <>{title}<Card><Empty title="Erased. Nothing of them is in any model; files are rewritten within a minute." /></Card></>;
+  const title = <div class="title"><h1 class="id" dir="auto">{short(props.id)}</h1><p class="muted"><a href={`#/try?user=${id(props.id)}`}>Try a request</a> · <a href="#/users">Another user</a></p></div>;
+  if (erased === props.id) return <>{title}<Card><Empty title="Erased. No model contains anything of this user; files are rewritten within a minute." /></Card></>;
   if (!user) {
     if (error instanceof ApiError && error.status === 404) {
-      return <>{title}<Card><Empty title="Nothing is known of this user yet: no reward of theirs was learned." command={`curl ${location.origin}/v1/rank -H 'Content-Type: application/json' -d '${JSON.stringify({userId: short(props.id)})}'`} /></Card></>;
+      return <>{title}<Card><Empty title="This user is not known yet: no reward of theirs has been learned." command={`curl ${location.origin}/v1/rank -H 'Content-Type: application/json' -d '${JSON.stringify({userId: short(props.id)})}'`} /></Card></>;
     }
     return <>{title}<Failure error={error} /></>;
   }
@@ -186,19 +187,19 @@ export function UserPage(props: {id: string; session: Session}) {
     <>
       {title}
       <dl class="tiles">
-        <Tile label="Group" value={<Group model={user.modelId} />} note={`with ${percent(user.modelChance, 0)} certainty`} />
+        <Tile label="Group" value={<Group model={user.modelId} />} note={`${words.get(user.modelId ?? -1) ?? ''} (probability ${percent(user.modelChance, 0)})`.trim()} />
         <Tile label="Since" value={<Ago time={user.since} />} note={user.changes.length === 0 ? 'their first reward' : 'their last change'} />
         <Tile label="Rewards" value={count(user.observations)} note={`${count(user.periodObservations)} since the last change`} />
         <Tile label="Changes" value={count(user.changes.length)} />
       </dl>
-      <Card title="Line of life"><LifeLine user={user} now={now} /></Card>
+      <Card title="Groups over time"><LifeLine user={user} now={now} /></Card>
       <div class="columns">
-        <Card title="Changes and why">
-          {user.changes.length === 0 ? <p class="muted pad">None: they have liked the same since their first reward.</p> : (
+        <Card title="Changes, and why">
+          {user.changes.length === 0 ? <p class="muted pad">None since their first reward.</p> : (
             <ul class="timeline">
               {user.changes.slice().reverse().slice(0, 12).map(change => (
                 <li key={change.time}>
-                  <Ago time={change.time} />: <Group model={change.fromModelId} /> {settledIn(user, change) === change.fromModelId ? 'and, after a doubt, the same again' : <>→ <Group model={settledIn(user, change)} /></>}
+                  <Ago time={change.time} />: <Group model={change.fromModelId} words={words} /> {settledIn(user, change) === change.fromModelId ? '→ the same group again' : <>→ <Group model={settledIn(user, change)} words={words} /></>}
                   {change.evidence && <p class="hint">{why(change.evidence)}</p>}
                 </li>
               ))}
@@ -230,7 +231,7 @@ export function Users() {
           <button type="submit" class="primary">Open</button>
         </form>
       </Card>
-      <Card title="Who changed lately">{live && <Changes live={live} most={30} />}</Card>
+      <Card title="Latest changes">{live && <Changes live={live} most={30} />}</Card>
     </>
   );
 }

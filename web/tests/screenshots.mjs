@@ -20,7 +20,7 @@ const kPages = [
   ['user', '#/users/ada-1', 'tr.chosen'],
   ['items', '#/items', 'tbody tr'],
   ['item', '#/items/FIRST', 'tbody tr'],
-  ['try', '#/try', 'form', async page => {
+  ['try', '#/try?user=ada-1', 'form', async page => {
     await page.getByRole('button', {name: 'Rank', exact: true}).click();
     await page.waitForSelector('tr.chosen');
   }],
