@@ -54,7 +54,8 @@ std::string Verdict(const Evaluation& evaluation, double confidence) {
     const Headline one{.target = &target, .estimate = HeadlineOf(target)};
     if (target.on_policy) {
       if (one.estimate != nullptr) logged = one;
-    } else if (one.estimate == nullptr || target.effective_sample < kJudgedFrom) {
+    } else if (one.estimate == nullptr || target.effective_sample < kJudgedFrom ||
+               target.mean_weight < kCoveredFrom) {
       unknown.push_back(target.name);
     } else if (best.target == nullptr || one.value() > best.value()) {
       best = one;
@@ -84,10 +85,10 @@ std::string Verdict(const Evaluation& evaluation, double confidence) {
   }
   if (!unknown.empty()) {
     text += fmt::format(
-        " The log tells too little about {}: it has too few of the choices that {} make.",
+        " The log says too little about {}: it contains too few of the choices that {} make.",
         fmt::join(unknown, ", "), unknown.size() == 1 ? "it would" : "they would");
   }
-  if (!best.target->warnings.empty()) text += " Mind the warnings.";
+  if (!best.target->warnings.empty()) text += " See the warnings.";
   return text;
 }
 

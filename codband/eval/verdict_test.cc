@@ -17,6 +17,7 @@ TargetReport Target(const char* name, bool logged, double value, double half) {
   target.name = name;
   target.on_policy = logged;
   target.effective_sample = 1000;
+  target.mean_weight = 1;
   if (!logged) target.estimates.push_back(MakeEstimate(Estimator::kIps, 99));
   Estimate& estimate = target.estimates.emplace_back(
       MakeEstimate(logged ? Estimator::kMean : Estimator::kDr, value));
@@ -60,13 +61,27 @@ TEST(VerdictTest, DoesNotJudgeWhatTheLogHardlyShows) {
         VerdictOf({Target("logged", true, 0.63, 0.01), thin, Target("uniform", false, 0.13, 0.13)});
     EXPECT_EQ(text,
               "No policy would have earned more than what was logged, 0.63 per decision (0.62 to "
-              "0.64); the next is uniform with 0.13 per decision (0 to 0.26). The log tells "
-              "too little about codband: it has too few of the choices that it would make.");
+              "0.64); the next is uniform with 0.13 per decision (0 to 0.26). The log says "
+              "too little about codband: it contains too few of the choices that it would make.");
   }
   TargetReport thin = Target("codband", false, 0.9, 0.5);
   thin.effective_sample = 6;
   EXPECT_TRUE(VerdictOf({Target("logged", true, 0.5, 0.1), thin})
                   .starts_with("The log supports an estimate of no other policy"));
+}
+
+// A policy that the log agrees with now and then, and whose other choices it never made.
+TEST(VerdictTest, DoesNotJudgeChoicesThatTheLogDoesNotHave) {
+  TargetReport elsewhere = Target("codband", false, 0.81, 0.005);
+  elsewhere.effective_sample = 71;
+  elsewhere.mean_weight = 0.04;
+  const std::string text = VerdictOf(
+      {Target("logged", true, 0.65, 0.02), elsewhere, Target("uniform", false, 0.2, 0.1)});
+  EXPECT_TRUE(text.starts_with("No policy would have earned more than what was logged")) << text;
+  EXPECT_NE(text.find("says too little about codband"), std::string::npos) << text;
+  elsewhere.mean_weight = 0.9;
+  EXPECT_TRUE(VerdictOf({Target("logged", true, 0.65, 0.02), elsewhere})
+                  .starts_with("codband would have earned 0.81"));
 }
 
 TEST(VerdictTest, NumbersAreAsExactAsTheirIntervals) {
@@ -88,7 +103,7 @@ TEST(VerdictTest, PointsAtWarnings) {
   TargetReport doubtful = Target("linucb", false, 0.9, 0.01);
   doubtful.warnings.emplace_back("few events");
   const std::string text = VerdictOf({Target("logged", true, 0.5, 0.1), doubtful});
-  EXPECT_TRUE(text.ends_with("Mind the warnings.")) << text;
+  EXPECT_TRUE(text.ends_with("See the warnings.")) << text;
 }
 
 }  // namespace
