@@ -95,9 +95,13 @@ std::string ReportPage(const ComparisonRecord& record) {
       "plays the same rounds.",
       environment.users, environment.models, DescribeChanges(environment)));
   page.AddHeading("Regret");
-  page.AddFigure(RegretFigure(record, report::Scale::kLog),
-                 "Log scale: equal distances are equal ratios. Dashed: yardsticks, which know the "
-                 "ground truth.");
+  std::vector<std::string> specs;
+  for (const sim::PolicyResults& policy : record.comparison.policies) specs.push_back(policy.spec);
+  page.AddFigure(
+      RegretFigure(record, report::Scale::kLog),
+      fmt::format("Log scale: equal distances are equal ratios.{}{}",
+                  record.seeds > 1 ? " Bands: ± one standard deviation between seeds." : "",
+                  YardstickNote(specs)));
   page.AddFigure(RegretFigure(record, report::Scale::kLinear), "The same on a linear scale.");
   page.AddHeading("Numbers");
   page.AddTable(SummaryTable(record),
@@ -112,7 +116,7 @@ std::string ReportPage(const ComparisonRecord& record) {
   page.AddCommand(record.command);
   page.AddKeyValues(
       {{"codband", std::string(kVersion)},
-       {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
+       {"seeds", SeedsText(record.first_seed, record.seeds)},
        {"rewards", DescribeRewards(environment)},
        {"visits",
         environment.order == sim::VisitOrder::kRandom ? "by random users" : "by all users in turn"},

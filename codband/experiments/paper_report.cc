@@ -208,9 +208,7 @@ std::vector<Figure> RegretFigures(const PaperRecord& record) {
                      report::Scale::kLog),
          fmt::format("Log scale.{}{}",
                      record.seeds > 1 ? " Bands: ± one standard deviation between seeds." : "",
-                     std::ranges::any_of(record.policies, IsYardstick)
-                         ? " Dashed: yardsticks, which know the ground truth."
-                         : "")});
+                     YardstickNote(record.policies))});
   }
   return figures;
 }
@@ -348,12 +346,11 @@ std::string ReportPage(const PaperRecord& record, const std::vector<Figure>& reg
   AddTheory(theory, page);
   page.AddHeading("How to repeat it");
   page.AddCommand(record.command);
-  page.AddKeyValues(
-      {{"codband", std::string(kVersion)},
-       {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
-       {"machine", MachineText()},
-       {"took",
-        fmt::format("{:.0f} s, with {} runs found on disk", record.seconds, record.resumed_runs)}});
+  page.AddKeyValues({{"codband", std::string(kVersion)},
+                     {"seeds", SeedsText(record.first_seed, record.seeds)},
+                     {"machine", MachineText()},
+                     {"took", fmt::format("{:.0f} s, with {} runs found on disk", record.seconds,
+                                          record.resumed_runs)}});
   return page.ToHtml();
 }
 

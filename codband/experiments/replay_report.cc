@@ -188,12 +188,11 @@ std::string ReportPage(const ReplayRecord& record) {
   AddBoundaries(record, page);
   page.AddHeading("How to repeat it");
   page.AddCommand(record.command);
-  page.AddKeyValues(
-      {{"codband", std::string(kVersion)},
-       {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + seeds - 1)},
-       {"items", fmt::format("{}", record.stream.item_count())},
-       {"features", fmt::format("{}", record.stream.dim)},
-       {"took", fmt::format("{:.0f} s", record.seconds)}});
+  page.AddKeyValues({{"codband", std::string(kVersion)},
+                     {"seeds", SeedsText(record.first_seed, seeds)},
+                     {"items", fmt::format("{}", record.stream.item_count())},
+                     {"features", fmt::format("{}", record.stream.dim)},
+                     {"took", fmt::format("{:.0f} s", record.seconds)}});
   return page.ToHtml();
 }
 

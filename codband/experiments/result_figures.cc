@@ -28,6 +28,16 @@ bool IsYardstick(const std::string& spec) {
   return info.ok() && info.value()->knows_truth;
 }
 
+std::string_view YardstickNote(std::span<const std::string> specs) {
+  return std::ranges::any_of(specs, IsYardstick)
+             ? " Dashed: yardsticks, which know the ground truth."
+             : "";
+}
+
+std::string SeedsText(std::uint64_t first, std::size_t count) {
+  return count == 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, first + count - 1);
+}
+
 int PolicyColour(const std::string& spec) {
   // In the order of their colours (report/svg_parts.h), then of dash patterns.
   constexpr std::string_view kOrder[] = {"codband", "linucb", "dlinucb", "adts",  "club",

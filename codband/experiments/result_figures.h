@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codband/report/axis.h"
@@ -31,6 +33,12 @@ bool DetectsChanges(const std::string& spec);
 
 // Whether the policy is a yardstick, which knows the ground truth.
 bool IsYardstick(const std::string& spec);
+
+// What a dashed line means, for the caption of a figure; nothing if none of them is a yardstick.
+std::string_view YardstickNote(std::span<const std::string> specs);
+
+// The seeds of a comparison for people: "1 to 5".
+std::string SeedsText(std::uint64_t first, std::size_t count);
 
 // The colour of a policy in every figure (LineSeries::colour): the same whatever else is shown.
 int PolicyColour(const std::string& spec);

@@ -36,6 +36,16 @@ TEST(ResultFiguresTest, OnlyYardsticksAreDashed) {
   EXPECT_GT(Count(Chart({Results("oracle-greedy", 1)}), "cb-dashed"), plain);
 }
 
+TEST(ResultFiguresTest, TheCaptionTellsOfYardsticksOnlyIfThereAreAny) {
+  EXPECT_EQ(YardstickNote(std::vector<std::string>{"codband", "random"}), "");
+  EXPECT_NE(YardstickNote(std::vector<std::string>{"codband", "oracle-greedy"}), "");
+}
+
+TEST(ResultFiguresTest, OneSeedIsNoRange) {
+  EXPECT_EQ(SeedsText(7, 1), "7");
+  EXPECT_EQ(SeedsText(1, 5), "1 to 5");
+}
+
 TEST(ResultFiguresTest, APolicyHasOneColourWhateverElseIsShown) {
   for (const std::string policy : {"codband", "linucb", "dlinucb", "codband:paper"}) {
     const std::string line = "cb-c" + std::to_string(PolicyColour(policy) % 7);

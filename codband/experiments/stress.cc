@@ -67,10 +67,11 @@ report::ReportTable CellTable(const StressRecord& record) {
 
 // Differences in percent of the best other policy's regret.
 std::string DifferenceChart(const StressRecord& record) {
-  report::IntervalChart chart{.title = "Regret beyond that of the best other policy",
-                              .x_label = "percent of it; below 0: less regret",
+  report::IntervalChart chart{.title = "Regret compared with the best other policy",
+                              .x_label = "% more regret; below 0: less",
                               .series = {record.policies[0]},
-                              .inner_name = "95% interval of the paired difference"};
+                              .inner_name = "95% interval of the paired difference",
+                              .reference = 0};
   constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
   for (const StressOutcome& outcome : record.outcomes) {
     const double percent = 100 / outcome.regret[outcome.best_other];
@@ -99,10 +100,9 @@ std::string StressPage(const StressRecord& record) {
   page.AddTable(CellTable(record), "Mean regret over seeds; the best other policy is emphasised.");
   page.AddHeading("How to repeat it");
   page.AddCommand(record.command);
-  page.AddKeyValues(
-      {{"codband", std::string(kVersion)},
-       {"seeds", fmt::format("{} to {}", record.first_seed, record.first_seed + record.seeds - 1)},
-       {"took", fmt::format("{:.0f} s", record.seconds)}});
+  page.AddKeyValues({{"codband", std::string(kVersion)},
+                     {"seeds", SeedsText(record.first_seed, record.seeds)},
+                     {"took", fmt::format("{:.0f} s", record.seconds)}});
   return page.ToHtml();
 }
 

@@ -35,7 +35,7 @@ table{border-collapse:collapse;font-size:.9rem;line-height:1.4;font-variant-nume
 th,td{padding:.4rem .8rem;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line)}
 th:first-child,td:first-child{padding-left:0;white-space:normal;min-width:9rem;max-width:18rem}
 th{color:var(--muted);font-weight:600;border-bottom-width:2px}
-pre{overflow-x:auto;margin:0 0 1rem;padding:.75rem 1rem;border-radius:8px;background:var(--card);border:1px solid var(--line);
+pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0 0 1rem;padding:.75rem 1rem;border-radius:8px;background:var(--card);border:1px solid var(--line);
 font:.875rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 dl{display:grid;grid-template-columns:fit-content(40%) minmax(0,1fr);gap:.25rem 1.5rem;margin:0 0 1rem;font-size:.95rem}
 dt{color:var(--muted)}

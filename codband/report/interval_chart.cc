@@ -36,8 +36,12 @@ std::vector<double> CoreValues(const IntervalChart& chart) {
   }
   std::ranges::sort(values);
   if (values.size() < 4) return values;
-  const double lower = values[values.size() / 4];
-  const double upper = values[values.size() - 1 - values.size() / 4];
+  double lower = values[values.size() / 4];
+  double upper = values[values.size() - 1 - values.size() / 4];
+  if (chart.reference) {
+    lower = std::min(lower, *chart.reference);
+    upper = std::max(upper, *chart.reference);
+  }
   const double far = kFar * (upper - lower);
   if (far <= 0) return values;
   std::erase_if(values, [&](double v) { return v < lower - far || v > upper + far; });
@@ -49,8 +53,8 @@ std::vector<double> CoreValues(const IntervalChart& chart) {
 Axis ValueAxis(const IntervalChart& chart) {
   const std::vector<double> values = CoreValues(chart);
   if (values.empty()) return {Scale::kLinear, 0, 1};
-  const double low = values.front();
-  const double high = values.back();
+  const double low = std::min(values.front(), chart.reference.value_or(values.front()));
+  const double high = std::max(values.back(), chart.reference.value_or(values.back()));
   double end_low = low;
   double end_high = high;
   double narrowest = std::numeric_limits<double>::infinity();
@@ -125,10 +129,21 @@ std::vector<LegendEntry> Legend(const IntervalChart& chart) {
         {chart.series[s], fmt::format("<circle class=\"cb-f{}\" cx=\"13\" cy=\"0\" r=\"4.5\"/>",
                                       static_cast<int>(s) % kColourCount)});
   }
-  legend.push_back({chart.inner_name,
-                    "<path class=\"cb-line cb-cn\" style=\"stroke-width:4\" d=\"M0 0L26 0\"/>"});
-  legend.push_back({chart.outer_name,
-                    "<path class=\"cb-line cb-cn\" style=\"stroke-width:1\" d=\"M0 0L26 0\"/>"});
+  bool inner = false;
+  bool outer = false;
+  for (const IntervalRow& row : chart.rows) {
+    for (const IntervalMark& mark : row.marks) {
+      inner = inner || Both(mark.low, mark.high);
+      outer = outer || Both(mark.outer_low, mark.outer_high);
+    }
+  }
+  const auto add = [&](const std::string& name, int width) {
+    legend.push_back({name, fmt::format("<path class=\"cb-line cb-cn\" style=\"stroke-width:{}\" "
+                                        "d=\"M0 0L26 0\"/>",
+                                        width)});
+  };
+  if (inner) add(chart.inner_name, 4);
+  if (outer) add(chart.outer_name, 1);
   return legend;
 }
 
@@ -153,6 +168,10 @@ std::string RenderSvg(const IntervalChart& chart) {
     grid += fmt::format("M{} {}v{}", Px(area.X(axis, tick.value)), Px(area.top), Px(area.height));
   }
   body += fmt::format("<path class=\"cb-grid\" d=\"{}\"/>\n", grid);
+  if (chart.reference) {
+    body += fmt::format("<path class=\"cb-axis\" d=\"M{} {}v{}\"/>\n",
+                        Px(area.X(axis, *chart.reference)), Px(area.top), Px(area.height));
+  }
   double y = area.top;
   bool any = false;
   for (const IntervalRow& row : chart.rows) {

@@ -63,6 +63,22 @@ TEST(IntervalChartTest, AUselessRowDoesNotPressTheOthersTogether) {
   EXPECT_EQ(Count(svg, "<title>useless ips: 50, -300 – 400</title>"), 1u);
 }
 
+TEST(IntervalChartTest, TheReferenceIsOnTheAxisAndNearEnoughToDrawEverything) {
+  IntervalChart chart{.title = "Differences", .x_label = "%", .series = {"codband"}};
+  for (const double value : {-15.0, -12.7, -7.8, -34.0}) {
+    chart.rows.push_back({.label = "cell", .marks = {{0, value, kNan, kNan, kNan, kNan}}});
+  }
+  EXPECT_EQ(Count(RenderSvg(chart), "v10z"), 1u);  // far from the others
+  chart.reference = 0;
+  const std::string svg = RenderSvg(chart);
+  EXPECT_EQ(Count(svg, "v10z"), 0u);
+  EXPECT_EQ(Count(svg, ">0<"), 1u);  // its tick
+  EXPECT_GT(std::strtod(Between(svg, "<path class=\"cb-axis\" d=\"M", " ").at(0).c_str(), nullptr),
+            X(svg, 2));
+  // Nothing has an interval: the legend names none.
+  EXPECT_EQ(Count(svg, "interval"), 0u);
+}
+
 TEST(IntervalChartTest, DegenerateInputsStaySound) {
   EXPECT_EQ(Count(RenderSvg(IntervalChart{}), "no data"), 1u);
   IntervalChart chart = Example();
