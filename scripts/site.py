@@ -33,7 +33,8 @@ def home():
 
 def signature(thing):
     try:
-        return str(inspect.signature(thing)).replace("'", "")
+        # Annotations are texts; defaults that are texts keep their quotes.
+        return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
     except (TypeError, ValueError):
         first = (thing.__doc__ or "").splitlines()[:1]
         return re.sub(r"^\w+", "", first[0]) if first and "(" in first[0] else ""

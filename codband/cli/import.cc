@@ -115,6 +115,10 @@ Status RunImport(const ImportFlags& flags) {
   if (r.left_out > r.problems.size()) {
     fmt::print("left out: {} more\n", r.left_out - r.problems.size());
   }
+  if (r.left_out > 0 && r.accepted + r.duplicates + r.resumed == 0) {
+    return Status::InvalidArgument(
+        fmt::format("no record of {} can be used as {}", flags.file, input));
+  }
   return {};
 }
 

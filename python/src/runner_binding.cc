@@ -159,7 +159,8 @@ std::string Stress(const std::vector<std::string>& policies, const std::vector<s
     CODBAND_RETURN_IF_ERROR(experiments::PlayStress(cells, threads, CheckSignals, record));
     return experiments::ToJson(record);
   }();
-  return ValueOf(std::move(text));
+  if (!text.ok()) ThrowIfError(WithoutDashes(text.status()));
+  return std::move(text).value();
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ def test_import_command_tells_what_is_wrong(server, tmp_path):
     file.write_text("user,item,reward\nann,jazz,1\n")
     for flags, reason in [([], "--data and --url"), (["--url", server.url, "--data", "x"], "--data and --url"),
                           (["--url", server.url, "--input", "xml"], "--input"), (["--data", tmp_path / "none"], "no server"),
-                          (["--url", server.url, "--item-column", "sku"], "sku")]:
+                          (["--url", server.url, "--item-column", "sku"], "sku"),
+                          (["--url", server.url], "no record of")]:  # jazz is in no catalogue
         told = run_import(file, *flags)
         assert told.returncode != 0 and reason in told.stderr, told
