@@ -4,7 +4,7 @@
 # Usage: dashboard_test.sh PROGRAM ROOT BUILD
 set -euo pipefail
 program=$1 root=$2 build=$3
-if [ -d "$build/python/codband" ]; then export PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1; fi
+if [ -d "$build/python/codband" ]; then export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH; PYTHONPATH=$(realpath "$build/python"); fi
 "$root/web/tests/run.sh" "$program" "$build" --test "$root/web/tests/dashboard.test.mjs"
 types=$build/web-tests/types # below the packages, where the compiler finds them
 rm -rf "$types"
