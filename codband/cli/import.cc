@@ -22,7 +22,7 @@ struct ImportFlags {
 };
 
 constexpr std::string_view kImportFooter = R"(
-Sends who got what, and what it brought, to a running server, which learns it in the order of the
+Sends past events (user, item, reward) to a running server, which learns them in the order of the
 file: a warm start. The server is the one on the data directory (--data), or at an address (--url). If
 it requires a key, put one with the role admin into the environment variable CODBAND_API_KEY.
 
@@ -126,8 +126,8 @@ Status RunImport(const ImportFlags& flags) {
 
 void AddImportCommand(CLI::App& app, Status& status) {
   auto flags = std::make_shared<ImportFlags>();
-  const Command command(app, "import", "Let a server learn what happened before", kImportFooter);
-  command.Option("FILE", flags->file, "FILE", "Who got what, and what it brought",
+  const Command command(app, "import", "Let a server learn from past events", kImportFooter);
+  command.Option("FILE", flags->file, "FILE", "Past events: user, item, reward",
                  Command::kRequired);
   command.Option("--data", flags->data, "DIR", "The data directory that the server runs on");
   command.Option("--url", flags->url, "URL", "Address of the server: http://127.0.0.1:8080");

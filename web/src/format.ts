@@ -63,6 +63,7 @@ const kColours = [
   '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a5195', '#8a8d0f', '#3f5fbf',
   '#a34a1f', '#5fbfa5', '#b0567f',
 ];
+const kNoColour = '#8a929c';
 const kStored = 'codband-groups';
 const places = new Map<number, number>();
 try {
@@ -70,14 +71,15 @@ try {
 } catch {
   // Then they are given anew.
 }
-let living: number[] = [];
+let living: number[] | undefined;
 // The groups that there are now get colours.
 export function colourGroups(models: number[]) {
   living = models;
   for (const model of models) groupColour(model);
 }
 export function groupColour(model: number | null | undefined): string {
-  if (model === null || model === undefined) return '#8a929c';
+  // Until it is known which groups live none gets a colour: else that would depend on the page that is opened first.
+  if (model === null || model === undefined || !living) return kNoColour;
   let place = places.get(model);
   if (place === undefined) {
     const used = kColours.map(() => 0);

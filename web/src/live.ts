@@ -22,7 +22,7 @@ export function startLive() {
   source = new EventSource('/v1/live');
   source.addEventListener('live', event => {
     latest = JSON.parse((event as MessageEvent<string>).data) as Live;
-    if (latest.point) colourGroups(latest.point.groups.map(group => group.modelId).sort((a, b) => a - b));
+    colourGroups((latest.point?.groups ?? []).map(group => group.modelId).sort((a, b) => a - b));
     seconds.push({time: Date.parse(latest.time) / 1000, live: latest});
     if (seconds.length > kSeconds) seconds.shift();
     for (const listener of listeners) listener(latest);
@@ -32,6 +32,20 @@ export function startLive() {
 export function stopLive() {
   source?.close();
   source = null;
+}
+
+// Whether the server has told anything yet: colours of groups are known from then on.
+export function useLiveBegun(): boolean {
+  const [begun, setBegun] = useState(latest !== null);
+  useEffect(() => {
+    const listener = () => setBegun(true);
+    listeners.add(listener);
+    setBegun(latest !== null);
+    return () => {
+      listeners.delete(listener);
+    };
+  }, []);
+  return begun;
 }
 
 export function useLive(): Live | null {

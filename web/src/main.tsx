@@ -5,7 +5,7 @@ import {get, post, remove, setCsrf, type Session} from './api';
 import {Evaluate} from './evaluate';
 import {GroupPage, Groups} from './groups';
 import {ItemPage, Items} from './items';
-import {startLive, stopLive, useLive} from './live';
+import {startLive, stopLive, useLive, useLiveBegun} from './live';
 import {Overview} from './overview';
 import {Settings} from './settings';
 import {TryIt} from './tryit';
@@ -99,6 +99,7 @@ function Login(props: {done: (session: Session) => void}) {
 
 function Page(props: {place: Place; session: Session}) {
   const {place, session} = props;
+  useLiveBegun();
   switch (place.page) {
     case '': return <Overview query={place.query} />;
     case 'groups': return place.id ? <GroupPage key={place.id} id={place.id} /> : <Groups />;

@@ -124,6 +124,22 @@ describe('with the demo', () => {
     await view.close();
   });
 
+  test('a group has the same colour for everybody, whichever page they open first', async () => {
+    const biggest = (await api(server, 'GET', '/v1/models?top=1')).models[0].modelId;
+    const seen = [];
+    for (const hash of ['#/users/ada-1', `#/groups/${biggest}`, '#/groups']) {
+      const view = await openPage(browser, server); // nothing remembered
+      await view.go(hash, '.swatch');
+      await until(() => view.page.evaluate(() => localStorage.getItem('codband-groups') !== null), 10000);
+      await view.go(`#/groups/${biggest}`, 'h1 .swatch');
+      await sleep(1500);
+      seen.push(await view.page.locator('h1 .swatch').evaluate(swatch => getComputedStyle(swatch).backgroundColor));
+      assert.deepEqual(view.faults, []);
+      await view.close();
+    }
+    assert.equal(new Set(seen).size, 1, seen.join(', '));
+  });
+
   test('an item is added, edited, found and deleted', async () => {
     const view = await openPage(browser, server);
     const {page} = view;
