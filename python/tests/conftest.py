@@ -22,6 +22,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.fast)
 
 
+def program_environment():
+    """Without the sanitizers of this process (scripts/python_asan.sh): a program that was built without them hangs when
+    it stops, and one that was built with them has its own."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
 class Server:
     """The real program on a port of its own; may be killed and started again on the same one."""
 
@@ -34,7 +40,7 @@ class Server:
     def start(self):
         self._process = subprocess.Popen(
             [PROGRAM, "serve", "--data", str(self._directory), "--listen", f"127.0.0.1:{self._port}",
-             *self._flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+             *self._flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=program_environment())
         for line in self._process.stdout:
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
             if found:

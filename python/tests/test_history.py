@@ -7,7 +7,7 @@ import time
 import pytest
 
 import codband
-from conftest import Server
+from conftest import Server, program_environment
 
 PROGRAM = os.environ.get("TESTED_CODBAND", "codband")
 ITEMS = [{"id": "jazz", "features": {"genre": "jazz"}}, {"id": "rock", "features": {"genre": "rock"}}]
@@ -94,7 +94,8 @@ def test_history_is_learned_once_for_good(tmp_path):
 
 
 def run_import(*arguments):
-    return subprocess.run([PROGRAM, "import", *map(str, arguments)], capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAM, "import", *map(str, arguments)], capture_output=True, text=True, check=False,
+                          env=program_environment())
 
 
 def test_import_command_sends_a_file_once(server, tmp_path):

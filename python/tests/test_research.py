@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import codband
+from conftest import program_environment
 
 PROGRAM = os.environ.get("TESTED_CODBAND", "codband")
 SMALL = {"users": 12, "models": 3, "rounds": 80, "period": (20, 50), "arms": 5, "dim": 6, "pool": 50}
 
 
 def program(*arguments):
-    reply = subprocess.run([PROGRAM, *arguments, "--format", "json"], check=True, capture_output=True, text=True)
+    reply = subprocess.run([PROGRAM, *arguments, "--format", "json"], check=True, capture_output=True, text=True,
+                           env=program_environment())
     return json.loads(reply.stdout)
 
 
@@ -193,7 +195,7 @@ def test_prepare_writes_what_the_program_writes(tmp_path):
     settings = {"dim": 3, "candidates": 5, "min_observations": 1}
     meta = codband.prepare("movielens", raw, tmp_path / "one", **settings)
     subprocess.run([PROGRAM, "prepare", "movielens", "--in", raw, "--out", tmp_path / "two", "--dim", "3", "--candidates",
-                    "5", "--min-observations", "1"], check=True, capture_output=True)
+                    "5", "--min-observations", "1"], check=True, capture_output=True, env=program_environment())
     for name in ("features.tsv", "events.tsv", "meta.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert meta == json.loads((tmp_path / "one/meta.json").read_text())
