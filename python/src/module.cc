@@ -13,7 +13,7 @@ namespace py = pybind11;
 // The first two protocols of pickle make an object of pybind11's own base class, which ends the
 // process. The others are told what to do, or refuse.
 void LeaveOutOldPickles(const py::module_& module) {
-  constexpr int kFirstWithNew = 2;
+  static constexpr int kFirstWithNew = 2;
   const py::object plain = py::module_::import("builtins").attr("object").attr("__reduce_ex__");
   for (const auto& [name, value] : py::dict(module.attr("__dict__"))) {
     if (!py::isinstance<py::type>(value)) continue;
