@@ -141,7 +141,7 @@ export type MultiSlotRequest = {
   /** As in RankRequest. */
   contextFeatures?: unknown;
   actions: Action[];
-  /** At most as many as actions. */
+  /** At most as many as actions; slots times actions are 50,000 at most. */
   slots: {
     id: string;
     /** One of the actions: what the slot would show anyway. */

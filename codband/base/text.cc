@@ -37,6 +37,20 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+bool NestsDeeper(std::string_view json, std::size_t most) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++i;
+    if (quoted) continue;
+    if ((c == '{' || c == '[') && ++depth > most) return true;
+    if ((c == '}' || c == ']') && depth > 0) --depth;
+  }
+  return false;
+}
+
 int DisplayWidth(std::string_view text) {
   int width = 0;
   for (std::size_t i = 0; i < text.size();) width += CodePointWidth(DecodeUtf8(text, &i));

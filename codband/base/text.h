@@ -23,6 +23,10 @@ char32_t DecodeUtf8(std::string_view text, std::size_t* position);
 
 bool IsUtf8(std::string_view text);
 
+// Whether objects and arrays of a JSON text are nested deeper than that. Parsers that build trees
+// of a hostile text walk them by recursion.
+bool NestsDeeper(std::string_view json, std::size_t most);
+
 // Columns that the text takes in a terminal: one per code point, none for combining marks, two for
 // East Asian wide characters and emoji.
 int DisplayWidth(std::string_view text);

@@ -76,6 +76,13 @@ TEST(TextTest, ListMayBeEmptyOrEndInAComma) {
   EXPECT_EQ(SplitList("a,,b,"), (std::vector<std::string_view>{"a", "", "b"}));
 }
 
+TEST(TextTest, DepthOfJsonIsThatOfItsBrackets) {
+  EXPECT_FALSE(NestsDeeper(R"({"a":[1,{"b":[]}]})", 4));
+  EXPECT_TRUE(NestsDeeper(R"({"a":[1,{"b":[]}]})", 3));
+  EXPECT_FALSE(NestsDeeper(R"(["[[[[\"[[[[",[],[],[]])", 2)) << "in a string";
+  EXPECT_FALSE(NestsDeeper("]]]]", 0)) << "no JSON at all";
+}
+
 TEST(TextTest, EditDistanceCountsInsertionsDeletionsReplacementsAndSwaps) {
   EXPECT_EQ(EditDistance("", ""), 0U);
   EXPECT_EQ(EditDistance("", "abc"), 3U);

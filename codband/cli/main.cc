@@ -96,8 +96,17 @@ std::string FailureMessage(const CLI::App* failed, const CLI::Error& error) {
                      is_unknown ? UnknownArgument(*command, unknown) : error.what(), name);
 }
 
+// Messages quote what files say, which must not reach a terminal as it is.
+std::string Showable(std::string_view message) {
+  std::vector<std::string_view> lines;
+  SplitText(message, "\n", lines);
+  std::vector<std::string> shown;
+  for (const std::string_view line : lines) shown.push_back(OneLine(line));
+  return fmt::format("{}", fmt::join(shown, "\n"));
+}
+
 void TellFailure(const Status& status, const std::string& command) {
-  fmt::print(stderr, "codband {}: {}\n", command, status.message());
+  fmt::print(stderr, "codband {}: {}\n", command, Showable(status.message()));
   if (ExitCode(status) == kExitBadInput) fmt::print(stderr, "Try 'codband {} --help'.\n", command);
 }
 

@@ -9,6 +9,7 @@
 #include "codband/base/file.h"
 #include "codband/base/heap_bytes.h"
 #include "codband/base/lines.h"
+#include "codband/base/text.h"
 #include "codband/base/time.h"
 #include "codband/eval/log_columns.h"
 #include "codband/eval/log_reader.h"
@@ -194,21 +195,6 @@ std::string ReadUser(const Json& line, const std::string& path) {
     rest.remove_prefix(std::min(dot + 1, rest.size()));
   }
   return Text(*json);
-}
-
-// Whether objects and arrays are nested deeper than that; exact for JSON.
-bool NestsDeeper(std::string_view text, std::size_t most) {
-  std::size_t depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') quoted = !quoted;
-    if (quoted && c == '\\') ++i;
-    if (quoted) continue;
-    if ((c == '{' || c == '[') && ++depth > most) return true;
-    if ((c == '}' || c == ']') && depth > 0) --depth;
-  }
-  return false;
 }
 
 Result<ParsedLine> ParseLine(std::string_view text, const DsJsonOptions& options) {

@@ -71,10 +71,14 @@ def test_decisions_survive_pickle_and_dictionaries_and_learn_the_same():
     decision = one.choose("ann", arms)
     two.choose("ann", arms)
     stored = codband.Decision.from_dict(pickle.loads(pickle.dumps(decision)).to_dict())
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(decision, protocol)).to_dict() == decision.to_dict()
     one.learn(decision, 1.0)
     two.learn(stored, 1.0)
     assert one.to_bytes() == two.to_bytes()
     assert decision.features.tolist() == arms[decision.arm].tolist()
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(one.learn(one.choose("ann", arms), 1.0), 0)
     broken = decision.to_dict()
     del broken["period"]
     with pytest.raises(ValueError, match="period: is missing"):

@@ -87,7 +87,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   std::ranges::copy(decision.features, x.values().begin());
   hyper_.scales().Shift(x.values().first(dim()));
   Extend(x.values().first(dim()), x.values());
-  const bool beyond = hyper_.LimitInfluence(user, x.values(), reward);
+  const bool beyond = hyper_.LimitInfluence(pool_, user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
   // What the item is to everybody, or to the group, says nothing of the user: all that follows
   // learns from the rest. What it is to this user does: it stays in.
@@ -107,7 +107,9 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (!user.has_period()) StartPeriod(user, decision, key);  // lines 8-15
 
   detector_->Observe(step);  // line 19
-  if (random_effects_ && decision.user != kNobody) {
+  // One that was brought within limits is no longer what the user has sent: it says nothing of how
+  // users depart from their model.
+  if (random_effects_ && decision.user != kNobody && !beyond) {
     hyper_.WeighDeparture(pool_, user, detector_->ChanceOfOwnModel(user), x, reward);
   }
   user.current.Observe(x, reward);               // line 20

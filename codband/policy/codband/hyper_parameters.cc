@@ -78,8 +78,10 @@ double HyperParameters::SquaredLength(std::span<const double> x) const {
   return linalg::WeightedSquare(x.first(features_), scales_.weights()) + linalg::Dot(rest, rest);
 }
 
-bool HyperParameters::LimitInfluence(UserRecord& user, std::span<double> x, double& r) {
-  if (noise_.Watch(r) && user.other_rewards < std::numeric_limits<std::uint32_t>::max()) {
+bool HyperParameters::LimitInfluence(const ModelPool& pool, UserRecord& user, std::span<double> x,
+                                     double& r) {
+  if (noise_.Watch(r, user.other_rewards, pool.users()) &&
+      user.other_rewards < std::numeric_limits<std::uint32_t>::max()) {
     ++user.other_rewards;
   }
   if (!limited_) return false;

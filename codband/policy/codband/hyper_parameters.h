@@ -38,9 +38,10 @@ class HyperParameters {
   // first. Returns whether columns weigh otherwise from now on; the pool has another prior then.
   bool ObserveColumns(ModelPool& pool, const UserRecord& user, std::span<const double> features);
 
-  // Brings an observation of the user within bounds, in place. Every observation goes through here
-  // once, before it comes anywhere else. Returns whether it was beyond them.
-  bool LimitInfluence(UserRecord& user, std::span<double> x, double& r);
+  // Brings an observation of the user, one of those in the pool, within bounds, in place. Every
+  // observation goes through here once, before it comes anywhere else. Returns whether it was
+  // beyond them.
+  bool LimitInfluence(const ModelPool& pool, UserRecord& user, std::span<double> x, double& r);
 
   // An observation is about to come to the pool. If it is time for another prior, the pool gets it.
   void Observe(ModelPool& pool, std::span<const double> x, double r);

@@ -33,6 +33,12 @@ PoolModel& ModelPool::Insert(ModelId id) {
                          std::move(model));
 }
 
+std::uint64_t ModelPool::users() const {
+  std::uint64_t sum = 0;
+  for (const PoolModel& model : models_) sum += model.users;
+  return sum;
+}
+
 std::uint64_t ModelPool::observations() const {
   std::uint64_t sum = 0;
   for (const PoolModel& model : models_) sum += model.posterior.stats().m();

@@ -74,6 +74,8 @@ class ModelPool {
   // How many models have periods of this partition, and how many these are; elsewhere all do.
   std::size_t own_size() const;
   std::uint64_t own_periods() const;
+  // Who is on the models now, O(K).
+  std::uint64_t users() const;
   // Of all models, and of them the partition's own, O(K).
   std::uint64_t observations() const;
   std::uint64_t own_observations() const;

@@ -17,9 +17,10 @@ class RewardNoise {
  public:
   bool clicks() const { return clicks_; }
 
-  // Returns whether the reward is neither 0 nor 1.
-  bool Watch(double r) {
-    const bool other = r != 0 && r != 1;
+  // A reward of one of `users`, of whom `of_user` rewards count as neither 0 nor 1. Returns whether
+  // this one does, too.
+  bool Watch(double r, std::uint64_t of_user = 0, std::uint64_t users = 0) {
+    const bool other = r != 0 && r != 1 && MayTell(of_user, users);
     ones_ += r == 1 ? 1 : 0;
     others_ += other ? 1 : 0;
     Judge();
@@ -89,6 +90,13 @@ class RewardNoise {
   static constexpr double kRarest = 1e-3;
   static constexpr std::uint64_t kHardlyAny = 50;  // ones for each other reward
   static constexpr std::uint64_t kForGood = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t kFewUsers = 10;  // of fewer everybody is a large part
+
+  // No single user decides what the rewards of all are: of theirs no more count than of the others
+  // together, and one.
+  bool MayTell(std::uint64_t of_user, std::uint64_t users) const {
+    return strict_ || users < kFewUsers || 2 * of_user <= others_ + elsewhere_.others;
+  }
 
   void Judge() {
     const std::uint64_t others = others_ + elsewhere_.others;

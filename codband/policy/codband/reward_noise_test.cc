@@ -16,6 +16,22 @@ TEST(RewardNoiseTest, NothingButZerosAndOnesAreClicks) {
   EXPECT_FALSE(noise.clicks());
 }
 
+TEST(RewardNoiseTest, OneUserOfManyDoesNotTellWhatRewardsAre) {
+  RewardNoise noise;
+  for (int i = 0; i < 200; ++i) noise.Watch(1, 0, 10);
+  EXPECT_TRUE(noise.Watch(0.5, 0, 10));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(noise.Watch(0.5, 1, 10));
+  EXPECT_TRUE(noise.clicks());
+  // Where the others have some as well it counts for as much as theirs.
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(noise.Watch(0.5, 0, 10));
+  EXPECT_FALSE(noise.clicks());
+  EXPECT_TRUE(noise.Watch(0.5, 1, 10));
+  EXPECT_TRUE(noise.Watch(0.5, 3, 10));
+  EXPECT_FALSE(noise.Watch(0.5, 4, 10));
+  // Of few users everybody tells.
+  EXPECT_TRUE(noise.Watch(0.5, 100, 9));
+}
+
 TEST(RewardNoiseTest, GaussianIsTheNormalDensity) {
   RewardNoise noise;
   noise.Watch(0.5);

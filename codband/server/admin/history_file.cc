@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,6 +21,8 @@ namespace {
 using HistoryValue = nlohmann::json;
 
 constexpr std::size_t kMostProblems = 10;
+constexpr int kProblemColumns = 300;
+constexpr std::size_t kMostDepth = 60;  // of a line; of a request to the server 64
 
 // A record of the file: an event for the server, or why there is none.
 struct HistoryRecord {
@@ -77,8 +80,9 @@ HistoryValue FromDsjson(const HistoryValue& line, const HistoryFileOptions& opti
                         std::string& problem) {
   const HistoryValue candidates = AtPath(line, "c._multi");
   HistoryValue index = AtPath(line, "_labelIndex");
-  if (!index.is_number_integer() && AtPath(line, "_label_Action").is_number_integer()) {
-    index = AtPath(line, "_label_Action").get<std::int64_t>() - 1;
+  if (const HistoryValue action = AtPath(line, "_label_Action");
+      !index.is_number_integer() && action.is_number_integer()) {
+    index = std::max<std::int64_t>(action.get<std::int64_t>(), 0) - 1;
   }
   const HistoryValue cost = AtPath(line, "_label_cost");
   const HistoryValue user = AtPath(line.value("c", HistoryValue::object()), options.user_field);
@@ -126,6 +130,10 @@ Result<std::vector<HistoryRecord>> ReadHistoryLines(const HistoryFileOptions& op
   for (TextLines lines(text.value()); lines.Next();) {
     if (lines.line().find_first_not_of(" \t\r") == std::string_view::npos) continue;
     HistoryRecord& record = records.emplace_back(HistoryRecord{.line = lines.number()});
+    if (NestsDeeper(lines.line(), kMostDepth)) {
+      record.problem = fmt::format("nests deeper than {}", kMostDepth);
+      continue;
+    }
     const HistoryValue parsed = HistoryValue::parse(lines.line(), nullptr, false);
     if (!parsed.is_object()) {
       record.problem = "is no JSON object";
@@ -181,10 +189,13 @@ Result<HistoryMark> ReadMark(const HistoryFileOptions& options,
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return fresh;
   if (!text.ok()) return text.status();
   const HistoryValue json = HistoryValue::parse(text.value(), nullptr, false);
+  const HistoryValue server = AtPath(json, "server");
   // Another server has had none of it; one that had, learns no event twice.
-  if (json.is_object() && json.value("server", "") != options.server) return fresh;
-  if (json.is_object() && json.value("first", "") == fresh.first &&
-      json.value("records", HistoryValue()).is_number_unsigned() &&
+  if (json.is_object() && (server.is_null() || server.is_string()) && server != options.server) {
+    return fresh;
+  }
+  if (server == options.server && AtPath(json, "first") == fresh.first &&
+      AtPath(json, "records").is_number_unsigned() &&
       json["records"].get<std::size_t>() <= records.size()) {
     HistoryMark mark = fresh;
     mark.records = json["records"].get<std::size_t>();
@@ -199,7 +210,9 @@ void LeaveOut(const HistoryFileOptions& options, std::size_t line, std::string_v
               HistoryFileReport& report) {
   ++report.left_out;
   if (report.problems.size() < kMostProblems) {
-    report.problems.push_back(fmt::format("{}:{}: {}", options.file, line, problem));
+    // Files that are no text must not reach a terminal as they are.
+    report.problems.push_back(
+        fmt::format("{}:{}: {}", options.file, line, Truncate(OneLine(problem), kProblemColumns)));
   }
 }
 

@@ -129,6 +129,37 @@ TEST_F(HistoryFileTest, OneBadRecordDoesNotStopTheOthers) {
   EXPECT_EQ(sent_.back()["features"], Json({{"g=x", 1}}));
 }
 
+// Trees of a text that nests deeply are walked by recursion.
+TEST_F(HistoryFileTest, HostileLinesAndMarksAreLeftOut) {
+  const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+  const std::string file =
+      Write("h.json", R"({"userId":"u","itemId":"a","value":1,"features":)" + deep +
+                          "}\n"
+                          R"({"userId":"u","itemId":"unknown","value":1,"time":"\u001b[2J"})"
+                          "\n"
+                          R"({"userId":"u","itemId":"a","value":1})");
+  const HistoryFileOptions options{.file = file, .format = HistoryFormat::kNdjson};
+  const auto report = SendHistoryFile(options, Post());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report.value().accepted, 1U);
+  ASSERT_EQ(report.value().left_out, 2U);
+  EXPECT_EQ(report.value().problems[0], file + ":1: nests deeper than 60");
+  const std::string log =
+      Write("d.json", R"({"_label_cost":0,"_label_Action":-9223372036854775808,)"
+                      R"("c":{"User":{"id":"bob"},"_multi":[{"i":{"id":"c"}}]}})");
+  EXPECT_EQ(
+      SendHistoryFile({.file = log, .format = HistoryFormat::kDsjson}, Post()).value().left_out,
+      1U);
+  const std::string csv = Write("h.csv", "user,item,reward\nann,a,\x1b[2J\n");
+  EXPECT_EQ(SendHistoryFile({.file = csv}, Post()).value().problems.at(0),
+            csv + ":2: reward = ' [2J', expected a number");
+  for (const char* const mark : {R"({"server":1,"first":2,"records":"x"})", "[]", "null", "\xff"}) {
+    Write("h.json.imported", mark);
+    EXPECT_EQ(SendHistoryFile(options, Post()).status().code(), StatusCode::kInvalidArgument)
+        << mark;
+  }
+}
+
 TEST_F(HistoryFileTest, DecisionLogsGiveTheActionTakenAndMinusItsCost) {
   const std::string file = Write(
       "d.json",

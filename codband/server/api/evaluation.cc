@@ -199,7 +199,6 @@ EvaluationStream::EvaluationStream(const Call& call, EvaluationDesk& desk, fs::p
 
 EvaluationStream::~EvaluationStream() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!file_.empty()) ::unlink(file_.c_str());
 }
 
 Status EvaluationStream::Keep(std::string_view piece) {
@@ -213,7 +212,9 @@ Status EvaluationStream::Keep(std::string_view piece) {
     std::string name = (fs::temp_directory_path() / "codband-log-XXXXXX").string();
     descriptor_ = ::mkstemp(name.data());  // for its owner alone
     if (descriptor_ < 0) return Status::IoError("cannot keep the log for its evaluation");
-    file_ = name;
+    // Nameless at once: nothing of it is left, however this process ends.
+    ::unlink(name.c_str());
+    file_ = fmt::format("/proc/self/fd/{}", descriptor_);
   }
   while (!piece.empty()) {
     const ssize_t written = ::write(descriptor_, piece.data(), piece.size());

@@ -92,7 +92,7 @@ class EvaluationStream final : public BodyStream {
   const std::unique_ptr<EvaluationDesk::Place> place_;
   const std::filesystem::path logs_;
   Result<EvaluationRequest> request_;
-  std::string file_ = {};  // of the body; empty: none yet
+  std::string file_ = {};  // of the body, which has no name but this process's; empty: none yet
   int descriptor_ = -1;
   std::uint64_t bytes_ = 0;
 };

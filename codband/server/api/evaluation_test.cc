@@ -96,6 +96,29 @@ TEST_F(HostileLogTest, OnlyAFewAreOnTheirWay) {
   EXPECT_EQ(Evaluate(good).status, 200);
 }
 
+// The files that this process has open of uploads and has written to; of one without a name the
+// kernel says so.
+std::vector<std::string> OpenUploads() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string file = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (file.find("codband-log-") == file.npos) continue;
+    if (std::filesystem::file_size(entry.path(), gone) > 0 && !gone) files.push_back(file);
+  }
+  return files;
+}
+
+TEST_F(HostileLogTest, OfAnUploadNothingIsLeftByAKill) {
+  TestClient upload = Connect();
+  upload.Send(
+      "POST /v1/evaluate?policies=uniform HTTP/1.1\r\nHost: localhost\r\n"
+      "Content-Type: application/x-ndjson\r\nContent-Length: 1000\r\n\r\n{");
+  std::vector<std::string> files;
+  while (files.empty()) files = OpenUploads();
+  EXPECT_TRUE(files[0].ends_with(" (deleted)")) << files[0];
+}
+
 // A server that stops does not wait for an evaluation that takes hours.
 TEST_F(HostileLogTest, AnEvaluationEndsWithTheServer) {
   std::string wide;

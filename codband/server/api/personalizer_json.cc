@@ -170,6 +170,12 @@ Result<MultiSlotRequest> ParseMultiSlot(JsonParser& parser, std::string_view bod
     return Refuse(place, fmt::format("are {}, expected at most as many as actions ({})",
                                      request.slots.size(), request.shared.candidates.size()));
   }
+  if (request.slots.size() * request.shared.candidates.size() > kMostSlotActions) {
+    return Refuse(place,
+                  fmt::format("are {}, expected at most {} with {} actions", request.slots.size(),
+                              kMostSlotActions / request.shared.candidates.size(),
+                              request.shared.candidates.size()));
+  }
   CODBAND_RETURN_IF_ERROR(CheckSlots(request, place));
   return request;
 }

@@ -34,6 +34,8 @@ struct MultiSlotRequest {
   std::vector<Slot> slots;
 };
 inline constexpr std::size_t kMostSlots = 50;
+// Slots times actions: each slot ranks them all.
+inline constexpr std::size_t kMostSlotActions = 50'000;
 // Every slot is a context of its own: its id and its features join those of the request. An event
 // without an id gets `new_event_id`.
 Result<MultiSlotRequest> ParseMultiSlot(JsonParser& parser, std::string_view body, std::size_t dim,

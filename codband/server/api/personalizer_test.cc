@@ -164,6 +164,16 @@ TEST_F(PersonalizerTest, BadSlotsAreNamed) {
             }),
             "slots");
   EXPECT_EQ(field([](json& body) { body["eventId"] = std::string(250, 'e'); }), "slots[0].id");
+  EXPECT_EQ(field([](json& body) {  // each slot ranks all actions
+              for (int i = 0; i < 1000; ++i) {
+                body["actions"].push_back({{"id", std::to_string(i)}, {"features", json::array()}});
+              }
+              for (int i = 2; i < 50; ++i) {
+                const std::string id = std::to_string(i);
+                body["slots"].push_back({{"id", id}, {"baselineAction", id}});
+              }
+            }),
+            "slots");
   EXPECT_EQ(engine_->Stats().pending, 0U);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -44,10 +45,15 @@ Status ReadActions(dom::element value, const Place& place, std::size_t dim,
                    std::vector<engine::Candidate>& out) {
   dom::array array;
   if (value.get(array) != simdjson::SUCCESS) return Expected(place, value, "an array");
-  out.reserve(array.size());
+  out.reserve(std::min(array.size(), kMostActions));
   std::size_t index = 0;
   for (const dom::element action : array) {
     const Place here{.parent = &place, .index = index++};
+    if (index > kMostActions) {
+      return Refuse(place, fmt::format("has more than {} actions; leave it out to rank the whole "
+                                       "catalogue",
+                                       kMostActions));
+    }
     CODBAND_RETURN_IF_ERROR(ReadAction(action, here, dim, out.emplace_back()));
   }
   if (out.empty()) return Refuse(place, "is empty; leave it out to rank the whole catalogue");

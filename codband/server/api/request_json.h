@@ -21,6 +21,8 @@ using engine::kMaxIdBytes;
 // Of a feature: its path, "=" and its word.
 inline constexpr std::size_t kMaxNameBytes = features::ColumnSpace::kMaxNameBytes;
 inline constexpr std::size_t kMaxJsonDepth = 64;
+// That a request may bring: each is as many numbers as there are columns.
+inline constexpr std::size_t kMostActions = 10'000;
 
 // {"eventId"?, "userId"? | "user"?, "actions"?, "contextFeatures"?, "userFeatures"?,
 // "excludedActions"?, "topK"?, "deferActivation"?}. Features given by name are hashed into `dim`

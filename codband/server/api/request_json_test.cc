@@ -161,6 +161,14 @@ TEST(ParseRankTest, RefusesWithFieldAndReason) {
   }
 }
 
+TEST(ParseRankTest, ActionsOfARequestAreBounded) {
+  std::string body = R"({"userId":"u","actions":["a0")";
+  for (std::size_t i = 1; i < kMostActions; ++i) body += ",\"a" + std::to_string(i) + "\"";
+  EXPECT_EQ(RankFault(body + "]}"), "");
+  EXPECT_EQ(RankFault(body + R"(,"one more"]})"),
+            "actions: has more than 10000 actions; leave it out to rank the whole catalogue");
+}
+
 TEST(ParseRankTest, RefusesFeaturesWithFieldAndReason) {
   const std::string long_name(1025, 'n');
   const std::string at = "actions[0].features";

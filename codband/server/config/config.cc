@@ -169,9 +169,22 @@ Status ReadSection(ServeConfig& config, std::string_view section, const toml::ta
   return {};
 }
 
+// The parser goes down the parts of a key by recursion.
+Status CheckDepth(const std::filesystem::path& path, std::string_view text) {
+  constexpr std::ptrdiff_t kMostDots = 1000;
+  for (TextLines lines(text); lines.Next();) {
+    const std::ptrdiff_t dots = std::ranges::count(lines.line(), '.');
+    if (dots <= kMostDots) continue;
+    return Status::InvalidArgument(fmt::format("{} line {} has {} dots, expected at most {}",
+                                               path.string(), lines.number(), dots, kMostDots));
+  }
+  return {};
+}
+
 Status ReadConfigFile(ServeConfig& config, const std::filesystem::path& path) {
   const auto text = ReadFile(path);
   if (!text.ok()) return text.status();
+  CODBAND_RETURN_IF_ERROR(CheckDepth(path, text.value()));
   const auto origin = [&](const toml::source_region& place) {
     return fmt::format("{} line {}", path.string(), place.begin.line);
   };

@@ -330,6 +330,14 @@ TEST_F(ConfigTest, VariablesOfOthersArePassedOver) {
                   .ok());
 }
 
+TEST_F(ConfigTest, KeysWithoutEndAreRefused) {
+  std::string deep = "a";
+  for (int i = 0; i < 300'000; ++i) deep += ".a";
+  const std::string expected = "config.toml line 2 has 300000 dots, expected at most 1000";
+  EXPECT_EQ(FileError("\n" + deep + " = 1\n"), expected);
+  EXPECT_EQ(FileError("\n[" + deep + "]\n"), expected);
+}
+
 TEST_F(ConfigTest, BrokenFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(FileError("[server]\nthreads = = 2\n").rfind("config.toml line 2: ", 0), 0U);
   EXPECT_EQ(FileError("[server]\nthreads = 2\nthreads = 3\n").rfind("config.toml line 3: ", 0), 0U);

@@ -112,6 +112,25 @@ TEST_F(ServerLimitsTest, LargeBodiesAreRefusedBeforeTheyAreRead) {
   EXPECT_EQ(engine_.calls(), 1u);
 }
 
+// A login needs no key, so anybody may send its body: a thousand large ones would fill the memory.
+TEST_F(ServerLimitsTest, StrangersMaySendSmallBodiesOnly) {
+  Start();
+  const std::string login = "POST /v1/session" + kJsonHead;
+  TestClient announced = Connect();
+  announced.Send(login + "Content-Length: 16385\r\n\r\n");  // no byte of the body was sent
+  EXPECT_EQ(announced.Receive().status, 413);
+  TestClient chunked = Connect();
+  chunked.Send(login + "Transfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "1000\r\n" + std::string(0x1000, ' ') + "\r\n";
+  for (int i = 0; i < 5; ++i) chunked.Send(chunk);
+  EXPECT_EQ(chunked.Receive().status, 413);
+  const auto probe = Connect().Request("GET", "/v1/health/live", std::string(16385, ' '));
+  EXPECT_EQ(probe.status, 413) << "nobody looks at the body of a GET";
+  const std::string key = R"({"key":"x"})";
+  EXPECT_EQ(Request("POST", "/v1/session", key + std::string(16384 - key.size(), ' ')).status, 409)
+      << "this server has no keys";
+}
+
 TEST_F(ServerLimitsTest, TheWholeOfARefusedBodyMayBeSent) {
   Start({.max_body_bytes = 1000});
   TestClient client = Connect();

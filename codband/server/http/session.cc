@@ -22,6 +22,8 @@ constexpr std::size_t kEagerOutput = 256 * 1024;    // replies to write before m
 constexpr std::size_t kReplyHeadBytes = 512;        // more than the fields of every reply have
 constexpr std::size_t kDecodedPiece = 256 * 1024;   // of a streamed body of gzip at a time
 constexpr std::uint64_t kRenewBytes = 1024 * 1024;  // of a streamed body that renew its timeout
+// Of a body that anybody may send, without a key: no more than a read buffer holds anyway.
+constexpr std::size_t kMostOfStrangers = Connection::kSmallInput;
 
 asio::ip::address AddressOf(const Socket& socket) {
   error_code gone;
@@ -239,8 +241,7 @@ std::optional<HttpError> Session::CheckHead() {
                      .message = "is not supported, expected 100-continue"};
   }
   if (auto error = RequestGuard::CheckBody(head_, *match_.route, reader_->has_body())) return error;
-  const std::size_t most = match_.route->body == BodyKind::kStreamed ? options_.max_stream_bytes
-                                                                     : options_.max_body_bytes;
+  const std::size_t most = MostBody();
   if (reader_->content_length().value_or(0) > most) {
     return HttpError{.status = 413,
                      .code = "BodyTooLarge",
@@ -249,6 +250,13 @@ std::optional<HttpError> Session::CheckHead() {
                                             *reader_->content_length(), most)};
   }
   return std::nullopt;
+}
+
+std::size_t Session::MostBody() const {
+  const Route& route = *match_.route;
+  if (route.body == BodyKind::kStreamed) return options_.max_stream_bytes;
+  return route.access == Access::kOpen ? std::min(kMostOfStrangers, options_.max_body_bytes)
+                                       : options_.max_body_bytes;
 }
 
 std::optional<HttpError> Session::CheckRoute() const {
@@ -344,13 +352,15 @@ void Session::StartBody(std::uint64_t max_bytes) {
       !connection_.has_input()) {
     connection_.output() += "HTTP/1.1 100 Continue\r\n\r\n";
   }
-  if (reader_->chunked() || reader_->content_length().value_or(0) > Connection::kSmallInput) {
+  const bool large =
+      reader_->chunked() || reader_->content_length().value_or(0) > Connection::kSmallInput;
+  if (large && max_bytes > Connection::kSmallInput) {
     connection_.ExpectLargeInput();
   }
 }
 
 Awaitable<Session::Next> Session::ReadBody() {
-  StartBody(options_.max_body_bytes);
+  StartBody(MostBody());
   while (true) {
     if (connection_.has_input() && !Parse()) co_return Next::kReply;
     if (reader_->is_done()) co_return DecodeBody() ? Next::kHandle : Next::kReply;
@@ -363,8 +373,9 @@ bool Session::DecodeBody() {
   if (decoder_ == nullptr) return true;
   std::string_view rest = body_;
   decoded_.clear();
-  Status status = decoder_->Decode(rest, decoded_, options_.max_body_bytes + 1);
-  if (status.ok() && decoded_.size() > options_.max_body_bytes) {
+  const std::size_t most = MostBody();
+  Status status = decoder_->Decode(rest, decoded_, most + 1);
+  if (status.ok() && decoded_.size() > most) {
     SetTooLarge();
     return false;
   }

@@ -56,6 +56,8 @@ class Session final {
   // What is wrong with the request's head, if anything.
   std::optional<HttpError> CheckHead();
   std::optional<HttpError> CheckRoute() const;
+  // Of the body of the request at hand, whose route is known.
+  std::size_t MostBody() const;
   // Answers a browser that asks whether a page of an allowed origin may send a request (CORS).
   void AnswerPreflight();
   // Replies with the error, before the body is read.
