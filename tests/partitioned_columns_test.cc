@@ -343,12 +343,11 @@ TEST_F(PartitionedColumnsTest, BeyondTheLimitTheSameColumnsAreSharedByAll) {
   catalogue_->Detach(0);
 }
 
-// Two nodes give columns out: of what both append in the same place the log takes one.
-TEST_F(PartitionedColumnsTest, TwoNodesGiveOutTheSameColumns) {
+// Each goes on from what the other one has given.
+TEST_F(PartitionedColumnsTest, TwoNodesGiveOutColumnsInOneOrder) {
   Served zero = Serve("one", 0);
   server::SharedCatalogue other(log_, LogSink(), features::ColumnLimits::Serving(256));
   auto mine = std::exchange(catalogue_, nullptr);
-  // The engine of the other node asks that one.
   const auto share = [&](server::SharedCatalogue& catalogue, int from) {
     for (int i = 0; i < 40; ++i) {
       CatalogueChange change;
