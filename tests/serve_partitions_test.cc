@@ -234,6 +234,98 @@ TEST_F(ServePartitionsTest, PartitionsLearnTogether) {
   EXPECT_GT(Metric(*a, "codband_pool_merges_total") + Metric(*b, "codband_pool_merges_total"), 0);
 }
 
+// Without features.dimension: every name has a column, the same in all partitions.
+class ServeNamedPartitionsTest : public ServePartitionsTest {
+ protected:
+  ServeNamedPartitionsTest() {
+    settings_ = {"durability.checkpoint_events=50", "log.level=warning"};
+  }
+  static server::HttpReply RankUnder(ServerProcess& node, const std::string& user,
+                                     const std::string& time) {
+    return Ask({&node}, "POST", "/v1/rank",
+               R"({"userId":")" + user + R"(","contextFeatures":{"time":")" + time + R"("}})");
+  }
+  static std::vector<std::string> Columns(ServerProcess& node) {
+    std::vector<std::string> names;
+    const auto reply = Ask({&node}, "GET", "/v1/features", "");
+    EXPECT_EQ(reply.status, 200U) << reply.body;
+    const Json report = Json::parse(reply.body);
+    for (const Json& each : report["columns"]) names.push_back(each["name"]);
+    return names;
+  }
+};
+
+// In the morning news are clicked, in the evening music: users of one partition teach it.
+TEST_F(ServeNamedPartitionsTest, AContextThatOnePartitionLearnsAllKnow) {
+  auto a = StartNode("a");
+  auto b = StartNode("b");
+  ASSERT_TRUE(a->listens() && b->listens());
+  AwaitShares({a.get(), b.get()});
+  for (const std::string id : {"news", "music", "toys"}) {
+    EXPECT_EQ(Ask({a.get()}, "PUT", "/v1/items/" + id,
+                  R"({"features":{"category":")" + id + R"(","price":0.25}})")
+                  .status,
+              204U);
+  }
+  const auto offers = [&](ServerProcess& node, const std::string& user) {
+    const auto reply = RankUnder(node, user, "noon");
+    return reply.status == 200 && Json::parse(reply.body)["ranking"].size() == 3;
+  };
+  std::map<std::string, std::vector<std::string>> users;
+  for (int i = 0; i < 40; ++i) {
+    const std::string user = "user" + std::to_string(i);
+    WaitFor([&] { return offers(*a, user); });
+    const std::string event = Json::parse(RankUnder(*a, user, "noon").body)["eventId"];
+    users[event.substr(event.find('.'))].push_back(user);
+  }
+  ASSERT_EQ(users.size(), 4U);
+  for (int i = 0; i < 240; ++i) {
+    const std::string& user = users[".p0"][static_cast<std::size_t>(i) % users[".p0"].size()];
+    const std::string time = i / 10 % 2 == 0 ? "morning" : "evening";
+    const Json reply = Json::parse(RankUnder(i % 3 == 0 ? *a : *b, user, time).body);
+    const bool liked = reply["rewardActionId"] == (time == "morning" ? "news" : "music");
+    const std::string event = reply["eventId"];
+    const auto rewarded = Ask({b.get()}, "POST", "/v1/events/" + event + "/reward",
+                              liked ? R"({"value":1})" : R"({"value":0})");
+    ASSERT_EQ(rewarded.status, 200U) << rewarded.body;
+  }
+  // How much better news are than music.
+  const auto lead = [&](ServerProcess& node, const std::string& user, const std::string& time) {
+    std::map<std::string, double> means;
+    const Json reply = Json::parse(RankUnder(node, user, time).body);
+    for (const Json& item : reply["ranking"]) means[item["id"]] = item["mean"];
+    return means["news"] - means["music"];
+  };
+  for (const auto& [partition, names] : users) {
+    const auto knows = [&] {
+      return lead(*a, names[0], "morning") > 0.3 && lead(*b, names[0], "evening") < -0.3;
+    };
+    WaitFor(knows);
+    EXPECT_TRUE(knows()) << partition << ": " << lead(*a, names[0], "morning") << " and "
+                         << lead(*b, names[0], "evening");
+  }
+  WaitFor([&] { return Columns(*a) == Columns(*b); });
+  const std::vector<std::string> columns = Columns(*a);
+  EXPECT_EQ(columns, Columns(*b));
+  EXPECT_EQ(std::ranges::count(columns, "time=morning"), 1);
+  EXPECT_EQ(std::ranges::count(columns, "category=news × time=morning"), 1);
+  // A node without copies of its own goes on.
+  EXPECT_EQ(a->Stop(SIGKILL), -SIGKILL);
+  EXPECT_EQ(b->Stop(SIGTERM), 0);
+  std::filesystem::remove_all(root_ / "a");
+  a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  for (const auto& [partition, names] : users) {
+    WaitFor([&] { return offers(*a, names[0]); });
+    EXPECT_GT(lead(*a, names[0], "morning"), 0.3) << partition;
+    EXPECT_LT(lead(*a, names[0], "evening"), -0.3) << partition;
+  }
+  WaitFor([&] { return Columns(*a) == columns; });
+  EXPECT_EQ(Columns(*a), columns);
+  const Outcome sound = RunCluster("doctor");
+  EXPECT_NE(sound.text.find(" columns, "), std::string::npos) << sound.text;
+}
+
 TEST_F(ServePartitionsTest, AKilledNodesPartitionsAreTakenAndNothingAcknowledgedIsLost) {
   auto a = StartNode("a");
   auto b = StartNode("b");

@@ -220,7 +220,7 @@ void AddServeCommand(CLI::App& app, Status& status, int& exit_code) {
   command.Option("--name", flags->cluster.name, "NODE", "The node's name, unlike all others");
   command.Option("--partitions", flags->partitions, "P",
                  "Of a new cluster: how many slices its users are spread over, for good (default "
-                 "1); needs features.dimension if there are several");
+                 "1)");
   command.Option("--node-url", flags->cluster.url, "URL",
                  "Where other nodes reach this one (default: as it listens)");
   command.Run(status, [flags, &exit_code] { return RunServe(*flags, exit_code); });

@@ -1,5 +1,8 @@
 #include "codband/engine/column_clerk.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -80,22 +83,29 @@ ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted, UserId user,
   }
   Additions added;
   std::size_t counted = 0;
+  const auto seen_often = [&](Side side, const std::string& name) {
+    return counted++ < kMostCounted &&
+           sightings_.Count(
+               side, name, user, batch,
+               IsPrivate(side, user) ? Sightings::Often::kUsers : Sightings::Often::kBoth);
+  };
   for (const NewColumns::Name& each : wanted.names) {
     const auto found = wholes.find(key_of(each));
     if (found == wholes.end()) continue;
     Whole& whole = found->second;
     if (!whole.admitted) {
-      whole.admitted = !space_.HasRoom(limits_, features::Source::kRequest) ||  // it shares
-                       space_.requested() + whole.size <= limits_.at_once ||
-                       (counted++ < kMostCounted &&
-                        sightings_.Count(each.side, found->first.second, user, batch));
+      whole.admitted = (!IsPrivate(each.side, user) &&
+                        (!space_.HasRoom(limits_, features::Source::kRequest) ||  // it shares
+                         space_.requested() + whole.size <= limits_.at_once)) ||
+                       seen_often(each.side, found->first.second);
     }
     if (!*whole.admitted || space_.Find(each.side, each.name)) continue;
     space_.Admit(each.side, each.name, limits_, added, features::Source::kRequest);
     const auto column = space_.Find(each.side, each.name);
-    if (column && each.side != Side::kItem) owners_.Add(*column, user, batch);
+    if (column && each.side != Side::kItem && !of_loop_) owners_.Add(*column, user, batch);
   }
   for (const NewColumns::Name& each : wanted.sharing) {
+    if (IsPrivate(each.side, user) && !seen_often(each.side, each.name)) continue;
     space_.List(each.side, each.name, added);
   }
   for (const features::WantedCrossing& pair : wanted.crossings) {
@@ -118,6 +128,43 @@ ColumnClerk::Additions ColumnClerk::Admit(std::span<const std::shared_ptr<const 
     features::Compact(cells.back());
   }
   return added;
+}
+
+ColumnClerk::Additions ColumnClerk::Ask(const NewColumns& wanted, UserId user,
+                                        store::StoreBatch& batch) {
+  const ColumnSpace::Mark before = space_.mark();
+  Additions asked = Admit(wanted, user, batch);
+  space_.ReturnTo(before);
+  // The numbers of columns that are new here would be others in the loop.
+  std::erase_if(asked, [&](const ColumnSpace::Addition& each) {
+    return each.kind == ColumnSpace::Kind::kCrossing &&
+           std::max(each.item, each.other) >= before.columns;
+  });
+  return asked;
+}
+
+Status ColumnClerk::Follow(std::uint64_t first, std::span<const ColumnSpace::Addition> additions) {
+  if (first != space_.size()) {
+    return Status::Corruption(
+        fmt::format("columns of the loop begin at {}, expected {}", first, space_.size()));
+  }
+  const ColumnSpace::Mark before = space_.mark();
+  for (const ColumnSpace::Addition& each : additions) {
+    const Status status = space_.Append(each);
+    if (status.ok()) continue;
+    space_.ReturnTo(before);
+    return status;
+  }
+  return {};
+}
+
+void ColumnClerk::Place(std::span<const std::shared_ptr<const Item>> items,
+                        std::vector<Cells>& cells) const {
+  for (const std::shared_ptr<const Item>& item : items) {
+    features::Resolve(space_, kGivenOut, Side::kItem, AllNamed(item->features, item->named),
+                      cells.emplace_back());
+    features::Compact(cells.back());
+  }
 }
 
 std::vector<double> ColumnClerk::FeaturesOf(const NewColumns& wanted) {

@@ -40,6 +40,9 @@ struct NewColumns {
 std::vector<features::NamedFeature> AllNamed(std::span<const double> numbers,
                                              std::span<const features::NamedFeature> named);
 
+// The limits where the loop has given out all columns there are: a name without one shares.
+inline constexpr features::ColumnLimits kGivenOut{.columns = 0};
+
 // Gives out columns, in the order of the committer's commands. What it gives out counts once it is
 // durable: Begin() starts a group, Undo() takes back what the group was given. Not thread-safe:
 // used only on the committer's thread.
@@ -47,13 +50,24 @@ std::vector<features::NamedFeature> AllNamed(std::span<const double> numbers,
 // Names of the catalogue get a column as long as there is one. Names of requests do so up to
 // ColumnLimits::at_once; later ones once they were seen in decisions for several users
 // (engine/sightings.h), and count as 0 until then. An array gets all of its columns or none.
+//
+// Partitions of a loop have the same columns (engine/partition.h): there the clerk finds out what
+// is to be asked for (Ask), and columns come from the loop (Follow). Nobody else may ever hear of
+// what one user alone has sent: names of contexts and users wait for several users from the first
+// one on, however often one of them sends them.
 class ColumnClerk {
  public:
   using Additions = std::vector<features::ColumnSpace::Addition>;
+  enum class Source { kOwn, kLoop };  // of columns
 
   ColumnClerk(features::ColumnSpace space, const features::ColumnLimits& limits,
-              features::CrossingRules rules, const SipKey& secret = {})
-      : space_(std::move(space)), limits_(limits), rules_(std::move(rules)), sightings_(secret) {}
+              features::CrossingRules rules, const SipKey& secret = {},
+              Source source = Source::kOwn)
+      : space_(std::move(space)),
+        limits_(limits),
+        rules_(std::move(rules)),
+        of_loop_(source == Source::kLoop),
+        sightings_(secret) {}
 
   std::size_t size() const { return space_.size(); }
 
@@ -68,6 +82,15 @@ class ColumnClerk {
   Additions Admit(const NewColumns& wanted, UserId user, store::StoreBatch& batch);
   Additions Admit(std::span<const std::shared_ptr<const Item>> items,
                   std::vector<features::Cells>& cells);
+  // What the loop is to be asked for, which Admit would add; it is not added. Crossings follow once
+  // their names have columns.
+  Additions Ask(const NewColumns& wanted, UserId user, store::StoreBatch& batch);
+  // What the loop has added to `first` columns. kCorruption if that does not fit; nothing has
+  // changed then.
+  Status Follow(std::uint64_t first, std::span<const features::ColumnSpace::Addition> additions);
+  // The cells of items whose names the loop knows.
+  void Place(std::span<const std::shared_ptr<const Item>> items,
+             std::vector<features::Cells>& cells) const;
   // A decision for the user has these columns.
   void Note(std::span<const std::uint32_t> columns, UserId user, store::StoreBatch& batch) {
     owners_.Note(columns, user, batch);
@@ -78,9 +101,15 @@ class ColumnClerk {
   std::vector<double> FeaturesOf(const NewColumns& wanted);
 
  private:
+  // Whether a name that the user has sent is not to be told before others have sent it.
+  bool IsPrivate(features::Side side, UserId user) const {
+    return of_loop_ && side != features::Side::kItem && user != kNobody;
+  }
+
   features::ColumnSpace space_;
   const features::ColumnLimits limits_;
   const features::CrossingRules rules_;
+  const bool of_loop_;
   Sightings sightings_;
   ColumnOwners owners_;
   std::vector<std::pair<std::uint32_t, std::string>> renamed_;  // by the group: their old names

@@ -121,6 +121,67 @@ TEST(ColumnClerkTest, LaterNamesOfRequestsWaitUntilSeveralUsersHadThem) {
   EXPECT_EQ(decisions, Sightings::kDecisions);
 }
 
+// A partition: columns come from the loop alone.
+TEST(ColumnClerkTest, WhatIsAskedForIsNotThereUntilTheLoopGivesIt) {
+  using features::ColumnSpace;
+  const features::ColumnLimits limits{.columns = 20};
+  ColumnClerk clerk({}, limits, {}, {}, ColumnClerk::Source::kLoop);
+  store::StoreBatch batch;
+  const NewColumns wanted{.names = {{Side::kItem, "genre=jazz"}, {Side::kContext, "device=phone"}},
+                          .crossings = {{.item = "genre=jazz", .other = "device=phone"}},
+                          .item_features = {{"genre=jazz", 2}},
+                          .context_features = {{"device=phone", 3}}};
+  const ColumnClerk::Additions asked = clerk.Ask(wanted, kNobody, batch);
+  ASSERT_EQ(asked.size(), 2U);  // the crossing of names without columns waits
+  EXPECT_EQ(clerk.size(), 0U);
+  EXPECT_EQ(clerk.FeaturesOf(wanted), std::vector<double>());
+  // Somebody else was before.
+  const ColumnSpace::Addition first{.name = "price"};
+  ASSERT_TRUE(clerk.Follow(0, std::span(&first, 1)).ok());
+  ASSERT_TRUE(clerk.Follow(1, asked).ok());
+  EXPECT_EQ(clerk.Follow(1, asked).code(), StatusCode::kCorruption);
+  EXPECT_EQ(clerk.FeaturesOf(wanted), (std::vector<double>{0, 2, 3}));
+  const ColumnClerk::Additions more = clerk.Ask(wanted, kNobody, batch);
+  ASSERT_EQ(more.size(), 1U);
+  EXPECT_EQ(more[0],
+            (ColumnSpace::Addition{.kind = ColumnSpace::Kind::kCrossing, .item = 1, .other = 2}));
+  ASSERT_TRUE(clerk.Follow(3, more).ok());
+  EXPECT_EQ(clerk.FeaturesOf(wanted), (std::vector<double>{0, 2, 3, 6}));
+  EXPECT_TRUE(clerk.Ask(wanted, kNobody, batch).empty());
+  // What does not fit changes nothing, nor does a group that was not written.
+  const ColumnSpace::Addition twice[] = {{.name = "new"}, {.name = "price"}};
+  EXPECT_EQ(clerk.Follow(4, twice).code(), StatusCode::kCorruption);
+  EXPECT_EQ(clerk.size(), 4U);
+  clerk.Begin();
+  ASSERT_TRUE(clerk.Follow(4, std::span(twice, 1)).ok());
+  clerk.Undo();
+  EXPECT_EQ(clerk.size(), 4U);
+}
+
+TEST(ColumnClerkTest, APartitionAsksForNoNameThatOneUserAloneHasSent) {
+  const features::ColumnLimits limits{.columns = 20};
+  ColumnClerk clerk({}, limits, {}, {}, ColumnClerk::Source::kLoop);
+  store::StoreBatch batch;
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(clerk.Ask(Named({"city=Bath"}), 1, batch).empty());
+  EXPECT_TRUE(clerk.Ask(Named({"city=Bath"}), 2, batch).empty());
+  EXPECT_EQ(clerk.Ask(Named({"city=Bath"}), 3, batch).size(), 1U);
+  EXPECT_EQ(clerk.Ask(Named({"campaign=may"}), kNobody, batch).size(), 1U);
+  // Where all columns are used up a name is listed; the same holds then.
+  ColumnClerk full({}, {.columns = 1, .at_once = 0}, {}, {}, ColumnClerk::Source::kLoop);
+  const features::ColumnSpace::Addition given[] = {
+      {.name = "price"}, {.kind = features::ColumnSpace::Kind::kShared, .count = 8}};
+  ASSERT_TRUE(full.Follow(0, given).ok());
+  const NewColumns sharing{.sharing = {{Side::kContext, "segment-of-ann"}}};
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(full.Ask(sharing, 1, batch).empty());
+  EXPECT_TRUE(full.Ask(sharing, 2, batch).empty());
+  EXPECT_EQ(full.Ask(sharing, 3, batch).size(), 1U);
+  EXPECT_EQ(full.Ask({.sharing = {{Side::kContext, "campaign=*"}}}, kNobody, batch).size(), 1U);
+  // Of an action that a request describes it is not said whose it is.
+  NewColumns described;
+  described.names = {{Side::kItem, "genre=jazz"}};
+  EXPECT_EQ(clerk.Ask(described, 1, batch).size(), 1U);
+}
+
 TEST(ColumnClerkTest, AnArrayGetsAllItsColumnsOrNone) {
   const features::ColumnLimits limits{.columns = 20, .at_once = 2};
   ColumnClerk clerk({}, limits, {});

@@ -416,6 +416,17 @@ void Committer::Process(EraseCommand& command, CommitGroup& group) {
 }
 
 void Committer::Process(FollowCommand& command, CommitGroup& group) {
+  if (!command.columns.empty()) {
+    const Status fits = clerk_ == nullptr ? Status::Corruption("the number of features is fixed")
+                                          : clerk_->Follow(command.first_column, command.columns);
+    Note(follow_error_, fits, "columns",
+         "this partition follows the catalogue of its loop no further; delete this node's copy of "
+         "it, which is then made anew",
+         "this partition follows the catalogue of its loop again");
+    if (!fits.ok()) return Refuse(command.done, fits, group);
+    command.done = LogColumns(command.first_column, std::move(command.columns),
+                              std::move(command.done), group);
+  }
   const auto ignore = [](const Status&) {};
   for (FollowCommand::Change& change : command.changes) {
     if (!change.put.empty()) {

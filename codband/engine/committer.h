@@ -86,13 +86,16 @@ class Committer {
     std::vector<std::string> event_ids;
     Engine::Done<Status> done;
   };
-  // Changes of the catalogue that all partitions make, up to this place (engine/partition.h).
+  // Changes of the catalogue that all partitions make, up to this place (engine/partition.h), and
+  // the columns that the loop has given out up to there.
   struct FollowCommand {
     struct Change {
       std::vector<std::shared_ptr<const Item>> put = {};
       std::vector<std::string> deleted = {};
     };
     std::uint64_t sequence = 0;
+    std::uint64_t first_column = 0;
+    ColumnClerk::Additions columns = {};
     std::vector<Change> changes = {};
     Engine::Done<Status> done;
   };
@@ -167,6 +170,8 @@ class Committer {
   // Gives columns to what has none and completes the decision's features. From then on `done` waits
   // until readers see the columns, so that the next ranking has them.
   void AddColumns(RankCommand& command, CommitGroup& group);
+  // In a loop of partitions: asks it for columns, once the decision is durable.
+  void AskLoop(ColumnClerk::Additions columns, CommitGroup& group) const;
   // Logs the additions to `first` columns. Returns what is to be told how the write went; it then
   // calls `done`, once the learner has them, too.
   Engine::Done<Status> LogColumns(std::size_t first, ColumnClerk::Additions additions,
@@ -210,6 +215,7 @@ class Committer {
   bool stopping_ = false;
   std::string write_error_;
   std::string expiry_error_;
+  std::string follow_error_;
 
   std::thread thread_;
 };

@@ -14,13 +14,27 @@ void Committer::AddColumns(RankCommand& command, CommitGroup& group) {
   clerk_->Note(command.context_columns, command.user, group.batch);
   if (command.columns == nullptr) return;
   const std::size_t first = clerk_->size();
-  ColumnClerk::Additions additions = clerk_->Admit(*command.columns, command.user, group.batch);
+  const bool asks = static_cast<bool>(options_.share_catalogue);
+  ColumnClerk::Additions additions =
+      asks ? clerk_->Ask(*command.columns, command.user, group.batch)
+           : clerk_->Admit(*command.columns, command.user, group.batch);
   auto pending = PendingDecision::Decode(command.pending);
   CODBAND_CHECK(pending.ok());  // encoded a moment ago
   pending.value().decision.features = clerk_->FeaturesOf(*command.columns);
   command.pending = pending.value().Encode();
   if (additions.empty()) return;
+  if (asks) return AskLoop(std::move(additions), group);
   command.done = LogColumns(first, std::move(additions), std::move(command.done), group);
+}
+
+// Nobody waits for it: what gets lost is asked for again by later requests.
+void Committer::AskLoop(ColumnClerk::Additions columns, CommitGroup& group) const {
+  group.after.push_back([this, columns = std::move(columns)](const Status& status) mutable {
+    if (!status.ok()) return;
+    CatalogueChange change;
+    change.columns = std::move(columns);
+    options_.share_catalogue(std::move(change), [](const Status&) {});
+  });
 }
 
 Engine::Done<Status> Committer::LogColumns(std::size_t first, ColumnClerk::Additions additions,
@@ -71,7 +85,12 @@ void Committer::Process(PutItemsCommand& command, CommitGroup& group) {
   std::vector<features::Cells> cells;
   if (clerk_ != nullptr) {
     const std::size_t first = clerk_->size();
-    ColumnClerk::Additions additions = clerk_->Admit(command.items, cells);
+    ColumnClerk::Additions additions;
+    if (options_.share_catalogue) {
+      clerk_->Place(command.items, cells);
+    } else {
+      additions = clerk_->Admit(command.items, cells);
+    }
     if (!additions.empty()) {
       command.done = LogColumns(first, std::move(additions), std::move(command.done), group);
     }

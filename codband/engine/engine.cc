@@ -99,7 +99,9 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   if (dim_ == 0) {
     clerk = std::make_unique<ColumnClerk>(
         learner_->Read([](const Learned& learned) { return learned.columns.space(); }),
-        rules_.limits, rules_.crossings, options_.names.secret());
+        features::ColumnLimits::Serving(options_.columns.columns), rules_.crossings,
+        options_.names.secret(),
+        options_.share_catalogue ? ColumnClerk::Source::kLoop : ColumnClerk::Source::kOwn);
     CODBAND_RETURN_IF_ERROR(clerk->Load(*store_));
   }
   auto committer = Committer::Open(
@@ -156,8 +158,10 @@ Status LocalEngine::LoadItems() {
     learner_->Read([&](const Learned& learned) {
       for (const auto& item : items) {
         std::vector<features::NamedFeature> unknown;
-        features::Resolve(learned.columns.space(), rules_.limits, features::Side::kItem,
-                          AllNamed(item->features, item->named), cells.emplace_back(), &unknown);
+        features::Resolve(learned.columns.space(),
+                          options_.share_catalogue ? kGivenOut : rules_.limits,
+                          features::Side::kItem, AllNamed(item->features, item->named),
+                          cells.emplace_back(), &unknown);
         features::Compact(cells.back());
         if (!unknown.empty()) unplaced_.push_back(item);
       }
@@ -168,9 +172,9 @@ Status LocalEngine::LoadItems() {
 }
 
 // Names of items have no column after a repair that dropped what was learned, and where there was
-// no room for them before and now there is.
+// no room for them before and now there is. A partition gets its columns from the loop.
 Status LocalEngine::PutUnplaced() {
-  if (unplaced_.empty()) return {};
+  if (unplaced_.empty() || options_.share_catalogue) return {};
   std::promise<Status> put;
   committer_->Submit(
       Committer::PutItemsCommand{.items = std::exchange(unplaced_, {}),

@@ -72,8 +72,8 @@ struct EngineOptions {
   NameHash names = {};  // as the directory has it: set by Open
   // Which partition of a loop of several it is (engine/partition.h); none: it has all users.
   std::optional<std::uint32_t> partition = {};
-  // Takes changes of the catalogue instead of this engine, which gets them back in the order of the
-  // loop (Partition::Follow); empty: they are the engine's own.
+  // Takes changes of the catalogue instead of this engine, and what it asks of columns, which gets
+  // them back in the order of the loop (Partition::Follow); empty: they are the engine's own.
   std::function<void(CatalogueChange change, std::function<void(Status)> done)> share_catalogue =
       {};
   LogSink log = {};  // told what an operator should know; may be empty

@@ -196,10 +196,7 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
     return {};
   }
   if (record.kind == LogRecord::Kind::kPool) {
-    SharedPool* const pool = learned.policy->shared_pool();
-    const Status imported = pool == nullptr ? Status::InvalidArgument("the policy shares nothing")
-                                            : pool->Import(record.pool);
-    if (!imported.ok()) throw std::runtime_error("pool: " + imported.message());
+    ImportPool(learned, record.pool);
     return {};
   }
   // As who gives out columns did, whatever follows.
@@ -244,6 +241,17 @@ Learner::Applied Learner::ApplyTo(Learned& learned, const LogRecord& record, std
   learned.recent.push_back(change);
   if (learned.recent.size() > kMostRecent) learned.recent.pop_front();
   return {.change = std::move(change)};
+}
+
+void Learner::ImportPool(Learned& learned, std::string_view bytes) const {
+  SharedPool* const pool = learned.policy->shared_pool();
+  // Others may have columns already that this one has not heard of.
+  if (pool != nullptr && dim_ == 0) GrowTo(*learned.policy, pool->FeaturesOf(bytes));
+  const Status imported =
+      pool == nullptr ? Status::InvalidArgument("the policy shares nothing") : pool->Import(bytes);
+  if (!imported.ok()) throw std::runtime_error("pool: " + imported.message());
+  // The pool has the groups of those columns: as who loads a checkpoint, this one waits for them.
+  if (dim_ == 0) TellGroups(learned.columns.space(), *learned.policy);
 }
 
 LearnOutcome Learner::LearnFrom(Learned& learned, const LogRecord& record, LearnMemo* memo) const {

@@ -209,6 +209,8 @@ class Learner {
   static Status Outcome(const Entry& entry, const Applied& applied, const Quarantine& quarantine);
   Applied ApplyTo(Learned& learned, const LogRecord& record, std::uint64_t sequence,
                   LearnMemo* memo) const;
+  // Throws std::runtime_error if it cannot be imported.
+  void ImportPool(Learned& learned, std::string_view bytes) const;
   // A decision is learned; its user may be anonymous.
   LearnOutcome LearnFrom(Learned& learned, const LogRecord& record, LearnMemo* memo) const;
 

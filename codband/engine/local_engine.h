@@ -33,7 +33,10 @@ class LocalEngine final : public Engine, private Partition {
         dim_(dim),
         rules_{.limits = features::ColumnLimits::Serving(options.columns.columns),
                .crossings = features::CrossingRules::Parse(options.crossings).value()},
-        catalogue_(Catalogue(dim, options.names), Catalogue(dim, options.names)) {}
+        catalogue_(Catalogue(dim, options.names), Catalogue(dim, options.names)) {
+    // Crossings that are asked for of the loop need columns of their names first.
+    if (options.share_catalogue) rules_.limits.at_once = 0;
+  }
   ~LocalEngine() override { static_cast<void>(Close()); }
 
   // Reads everything from the store and starts the threads.
@@ -122,8 +125,8 @@ class LocalEngine final : public Engine, private Partition {
 
   std::unique_ptr<store::Store> store_;
   EngineOptions options_;
-  std::size_t dim_;  // 0: every name has a column
-  const NamedOffer::Rules rules_;
+  std::size_t dim_;          // 0: every name has a column
+  NamedOffer::Rules rules_;  // as in the beginning
   LeftRight<Catalogue> catalogue_;
   std::vector<std::shared_ptr<const Item>> unplaced_;  // at the start: names without a column
   std::unique_ptr<Learner> learner_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "codband/base/bytes.h"
@@ -14,24 +15,35 @@
 namespace codband::engine {
 namespace {
 
+// No number of changes is like this.
+constexpr std::uint64_t kWithColumns = 0xffff'c01c'ffff'c01c;
+
 constexpr std::size_t kMadeUpIdBytes = 32;  // of hex digits; see LocalEngine::NewEventId
 
 }  // namespace
 
 std::string EncodeChanges(std::span<const CatalogueChange> changes) {
+  // Where the number of features is fixed it is as it was before there were columns.
+  const bool with_columns = std::ranges::any_of(
+      changes, [](const CatalogueChange& change) { return !change.columns.empty(); });
   ByteWriter out;
+  if (with_columns) out.U64(kWithColumns);
   out.U64(changes.size());
   for (const CatalogueChange& change : changes) {
     out.U64(change.put.size());
     for (const Item& item : change.put) out.String(EncodeItem(item));
     out.U64(change.deleted.size());
     for (const std::string& id : change.deleted) out.String(id);
+    if (!with_columns) continue;
+    out.U64(change.first_column);
+    features::SaveAdditions(out, change.columns);
   }
   return out.Take();
 }
 
 Result<std::vector<CatalogueChange>> DecodeChanges(std::string_view bytes) {
   ByteReader in(bytes);
+  const bool with_columns = in.Skip(kWithColumns);
   std::vector<CatalogueChange> changes(in.Count("number of changes", 16));
   for (CatalogueChange& change : changes) {
     for (std::size_t left = in.Count("number of items", 8); left > 0 && in.ok(); --left) {
@@ -42,6 +54,9 @@ Result<std::vector<CatalogueChange>> DecodeChanges(std::string_view bytes) {
     for (std::size_t left = in.Count("number of ids", 8); left > 0 && in.ok(); --left) {
       change.deleted.push_back(in.String("id"));
     }
+    if (!with_columns) continue;
+    change.first_column = in.U64("first column");
+    change.columns = features::LoadAdditions(in);
   }
   in.ExpectEnd();
   if (!in.ok()) {
@@ -77,6 +92,9 @@ void LocalEngine::Follow(std::uint64_t sequence, std::vector<CatalogueChange> ch
       next.put.push_back(std::make_shared<const Item>(std::move(item)));
     }
     next.deleted = std::move(change.deleted);
+    if (change.columns.empty()) continue;
+    if (command.columns.empty()) command.first_column = change.first_column;
+    std::ranges::move(change.columns, std::back_inserter(command.columns));
   }
   committer_->Submit(std::move(command));
 }
@@ -89,8 +107,9 @@ bool LocalEngine::shares() const {
 Result<SharedPool::Merged> LocalEngine::Merge(std::span<const std::string> registers,
                                               std::string_view previous) const {
   // A function of its arguments and the policy's spec: learning need not wait for it.
-  const auto policy = options_.make_policy ? options_.make_policy(options_.policy, dim_)
-                                           : MakePolicy(options_.policy, {.dim = dim_});
+  const std::size_t dim = dim_ == 0 ? kFirstDim : dim_;
+  const auto policy = options_.make_policy ? options_.make_policy(options_.policy, dim)
+                                           : MakePolicy(options_.policy, {.dim = dim});
   if (!policy.ok()) return policy.status();
   return policy.value()->shared_pool()->Merge(registers, previous);
 }

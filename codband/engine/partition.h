@@ -10,14 +10,20 @@
 
 #include "codband/base/status.h"
 #include "codband/engine/item.h"
+#include "codband/features/column_space.h"
 #include "codband/policy/shared_pool.h"
 
 namespace codband::engine {
 
-// A change of the catalogue: items that are put, then items that are deleted.
+// A change of what all partitions of a loop have alike: columns that are given out to names, where
+// every name has one, then items that are put, then items that are deleted.
 struct CatalogueChange {
   std::vector<Item> put = {};
   std::vector<std::string> deleted = {};
+  // Of an engine: what it asks for (ColumnClerk::Ask). Of the loop: what is given, which follows
+  // `first_column` columns, names of the items that are put included.
+  std::vector<features::ColumnSpace::Addition> columns = {};
+  std::uint64_t first_column = 0;
 
   friend bool operator==(const CatalogueChange&, const CatalogueChange&) = default;
 };
@@ -31,8 +37,8 @@ Result<std::vector<CatalogueChange>> DecodeChanges(std::string_view bytes);
 std::optional<std::uint32_t> PartitionOfEvent(std::string_view event_id);
 
 // An engine that has a slice of the users of a loop, as those see it who keep the slices together:
-// the catalogue is the same in all of them, and they learn together (policy/shared_pool.h).
-// Functions may be called from any thread; `done` as of Engine.
+// the catalogue and the columns are the same in all of them, and they learn together
+// (policy/shared_pool.h). Functions may be called from any thread; `done` as of Engine.
 class Partition {
  public:
   using Done = std::function<void(Status)>;

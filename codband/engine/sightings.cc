@@ -29,7 +29,7 @@ Status Sightings::Load(const store::Store& store) {
 }
 
 bool Sightings::Count(features::Side side, std::string_view name, UserId user,
-                      store::StoreBatch& batch) {
+                      store::StoreBatch& batch, Often enough) {
   std::string text(1, static_cast<char>(side));
   text.append(name);
   const std::uint64_t hash = SipHash(key_, text);
@@ -44,12 +44,12 @@ bool Sightings::Count(features::Side side, std::string_view name, UserId user,
   } else if (slot.name != tag) {
     if (--slot.decisions == 0) slot = {};
   } else {
-    ++slot.decisions;
+    if (slot.decisions < kDecisions) ++slot.decisions;
     if (slot.user != who || user == kNobody) {
       ++slot.users;
       slot.user = who;
     }
-    often = slot.users >= kUsers || slot.decisions >= kDecisions;
+    often = slot.users >= kUsers || (enough == Often::kBoth && slot.decisions >= kDecisions);
     if (often) slot = {};
   }
   ByteWriter out;

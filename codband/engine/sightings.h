@@ -30,6 +30,9 @@ class Sightings {
   static constexpr std::uint8_t kUsers = 3;
   static constexpr std::uint8_t kDecisions = 30;
 
+  // What is often enough: either, or users alone.
+  enum class Often : std::uint8_t { kBoth, kUsers };
+
   explicit Sightings(const SipKey& key = {}) : key_(key) {}
 
   // Reads the records of the last process; those that cannot be read count as empty.
@@ -37,7 +40,8 @@ class Sightings {
 
   // Counts a name of a decision for this user; the slot goes to the batch. Returns whether it was
   // seen often enough, and then counts it no longer.
-  bool Count(features::Side side, std::string_view name, UserId user, store::StoreBatch& batch);
+  bool Count(features::Side side, std::string_view name, UserId user, store::StoreBatch& batch,
+             Often enough = Often::kBoth);
 
   // A group begins; what was counted since then is taken back.
   void Begin() { before_.clear(); }

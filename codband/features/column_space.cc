@@ -166,10 +166,7 @@ void ColumnSpace::Admit(Side side, std::string_view name, const ColumnLimits& li
                        .name = std::string(name)},
                       added);
   }
-  if (!shares()) {
-    AddAndTell({.kind = Kind::kShared, .count = static_cast<std::uint32_t>(limits.shared())},
-               added);
-  }
+  OpenShared(limits, added);
   const bool listed = SourceOf(side, source) == Source::kRequest;
   List(side, listed ? Listed(name) : std::string(name), added);
 }
@@ -187,9 +184,26 @@ void ColumnSpace::AdmitCrossing(std::uint32_t item, std::uint32_t other, const C
   if (named && HasRoomForCrossings(limits)) {
     return AddAndTell({.kind = Kind::kCrossing, .item = item, .other = other}, added);
   }
-  if (!shares() && !IsPlace(item)) {
-    AddAndTell({.kind = Kind::kShared, .count = static_cast<std::uint32_t>(limits.shared())},
-               added);
+  if (!IsPlace(item)) OpenShared(limits, added);
+}
+
+void ColumnSpace::OpenShared(const ColumnLimits& limits, std::vector<Addition>& added) {
+  if (shares()) return;
+  AddAndTell({.kind = Kind::kShared, .count = static_cast<std::uint32_t>(limits.shared())}, added);
+}
+
+void ColumnSpace::AdmitLike(const Addition& addition, const ColumnLimits& limits,
+                            std::vector<Addition>& added) {
+  switch (addition.kind) {
+    case Kind::kName:
+      return Admit(addition.side, addition.name, limits, added, SourceOf(addition));
+    case Kind::kCrossing:
+      if (addition.item >= size() || addition.other >= size()) return;
+      return AdmitCrossing(addition.item, addition.other, limits, added);
+    case Kind::kShared:
+      return OpenShared(limits, added);
+    case Kind::kSharer:
+      return List(addition.side, addition.name, added);
   }
 }
 

@@ -156,6 +156,11 @@ class ColumnSpace {
     return Taken(limits) < limits.crossings();
   }
 
+  // Admits or lists what was added to another space, which knew fewer columns than this one or as
+  // many: what is not here yet, as far as the limits allow.
+  void AdmitLike(const Addition& addition, const ColumnLimits& limits,
+                 std::vector<Addition>& added);
+
   // The name is forgotten: the column keeps its place and is nobody's. Precondition: it has a name.
   void ForgetName(std::uint32_t column);
   // Precondition: it has a name, and nothing else has the new one.
@@ -182,6 +187,7 @@ class ColumnSpace {
     return std::uint64_t{item} << 32 | other;
   }
   void Add(const Addition& addition);
+  void OpenShared(const ColumnLimits& limits, std::vector<Addition>& added);
   void AddAndTell(Addition addition, std::vector<Addition>& added);
 
   std::vector<Column> columns_;

@@ -190,6 +190,46 @@ TEST(ColumnSpaceTest, ReturnsToAMark) {
   EXPECT_EQ(space.Find(Side::kItem, "3"), 2u);
 }
 
+TEST(ColumnSpaceTest, AdmitsLikeASpaceThatKnowsLess) {
+  const ColumnLimits limits{.columns = 4, .reserved = 1};
+  ColumnSpace less;
+  ColumnSpace space;
+  std::vector<ColumnSpace::Addition> added;
+  for (ColumnSpace* each : {&less, &space}) {
+    each->Admit(Side::kItem, "genre", limits, added);
+    each->Admit(Side::kContext, "hour", limits, added, Source::kRequest);
+  }
+  std::vector<ColumnSpace::Addition> wanted;
+  less.Admit(Side::kContext, "device", limits, wanted, Source::kRequest);
+  less.Admit(Side::kItem, "described", limits, wanted, Source::kRequest);
+  less.AdmitCrossing(0, 1, limits, wanted);
+  ASSERT_EQ(wanted.size(), 3U);  // two columns, and those that are shared
+  ASSERT_EQ(wanted[2].kind, ColumnSpace::Kind::kShared);
+  space.Admit(Side::kContext, "device", limits, added, Source::kRequest);
+  added.clear();
+  for (const ColumnSpace::Addition& each : wanted) space.AdmitLike(each, limits, added);
+  // The name of the item says where it came from; what is there stays as it is.
+  ASSERT_EQ(added.size(), 2U);
+  EXPECT_EQ(added[0], (ColumnSpace::Addition{.described = true, .name = "described"}));
+  EXPECT_EQ(added[1].kind, ColumnSpace::Kind::kShared);
+  EXPECT_EQ(space.size(), 4 + limits.shared());
+  // Beyond the limits it shares, and crossings of columns that are not known are left out.
+  added.clear();
+  space.AdmitLike({.side = Side::kContext, .name = "city=Rome"}, limits, added);
+  ASSERT_EQ(added.size(), 1U);
+  EXPECT_EQ(added[0],
+            (ColumnSpace::Addition{
+                .kind = ColumnSpace::Kind::kSharer, .side = Side::kContext, .name = "city=*"}));
+  added.clear();
+  for (const ColumnSpace::Addition& each : std::vector<ColumnSpace::Addition>{
+           {.kind = ColumnSpace::Kind::kCrossing, .item = 0, .other = 1000},
+           {.kind = ColumnSpace::Kind::kShared, .count = 8},
+           {.kind = ColumnSpace::Kind::kSharer, .side = Side::kContext, .name = "city=*"}}) {
+    space.AdmitLike(each, limits, added);
+  }
+  EXPECT_TRUE(added.empty());
+}
+
 TEST(ColumnSpaceTest, BytesGiveTheSameAdditions) {
   ColumnSpace space;
   std::vector<ColumnSpace::Addition> added;

@@ -52,6 +52,10 @@ class SharedPool {
   virtual Result<Merged> Merge(std::span<const std::string> registers,
                                std::string_view previous) const = 0;
 
+  // How many features the partitions of a pool have: a policy with fewer has to grow before it can
+  // import it (Policy::Grow). 0 if the bytes are no pool, which Import then says.
+  virtual std::size_t FeaturesOf(std::string_view pool) const = 0;
+
   // Replaces what is known of the others. A pool that is not newer than the last one changes
   // nothing. On failure nothing has changed: kCorruption for damaged bytes, kInvalidArgument if the
   // pool is not for this partition or has more features than the policy (Policy::Grow).

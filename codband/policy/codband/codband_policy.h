@@ -67,6 +67,7 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   std::string Publish(std::uint64_t version) override;
   Result<Merged> Merge(std::span<const std::string> registers,
                        std::string_view previous) const override;
+  std::size_t FeaturesOf(std::string_view pool) const override;
   Status Import(std::string_view pool) override;
   std::uint64_t pool_version() const override { return pool_version_; }
 

@@ -88,6 +88,11 @@ Result<SharedPool::Merged> CoDBand::Merge(std::span<const std::string> registers
   return merged;
 }
 
+std::size_t CoDBand::FeaturesOf(std::string_view pool) const {
+  const std::size_t dim = PoolImport::DimOf(pool);
+  return dim == 0 ? 0 : dim - (options_.intercept ? 1 : 0);
+}
+
 Status CoDBand::Import(std::string_view bytes) {
   auto decoded = PoolImport::Decode(bytes);
   if (!decoded.ok()) return decoded.status();
@@ -102,10 +107,7 @@ Status CoDBand::Import(std::string_view bytes) {
         fmt::format("features = {}, expected at most {}", pool.prior.dim(), inner_dim()));
   }
   if (pool.version <= pool_version_) return {};
-  if (pool.prior.dim() < inner_dim()) {
-    GrowSums(pool.others, inner_dim(), options_.intercept);
-    pool.prior.Grow(inner_dim(), options_.intercept, pool.prior.precision.front());
-  }
+  if (pool.prior.dim() < inner_dim()) GrowSums(pool.others, inner_dim(), options_.intercept);
   restore_point_.End();
   const bool renamed = !(pool.aliases == pool_.aliases());
   hyper_.Import(pool.others.evidence,

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "codband/policy/codband/column_groups.h"
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/pool_register.h"
+#include "codband/policy/grouped_features.h"
 #include "codband/policy/shared_pool.h"
 #include "codband/policy/state_file.h"
 #include "codband/policy/test_support.h"
@@ -275,6 +277,49 @@ TEST_F(Partitions, AGrownPartitionSharesWithOneThatIsNot) {
     EXPECT_NEAR(policies_[0]->DescribeModels()[0].theta[j],
                 policies_[1]->DescribeModels()[0].theta[j], 1e-9);
   }
+}
+
+// Who knows the groups of the most columns says which there are, whichever partition it is.
+TEST_F(Partitions, APoolHasTheGroupsOfAllColumns) {
+  Play(5);
+  const std::vector<std::uint32_t> few = {0, 0, 1, 1};
+  const std::vector<std::uint32_t> many = {0, 0, 1, 1, 2, 2};
+  for (std::size_t p = 0; p < kCount; ++p) {
+    dynamic_cast<GroupedFeatures&>(*policies_[p]).SetGroups(p == 1 ? many : few);
+  }
+  policies_[1]->Grow(kDim + 2);
+  PublishAll();
+  const SharedPool::Merged merged = Merge();
+  EXPECT_EQ(Pool(0).FeaturesOf(merged.imports.at(0)), kDim + 2);
+  EXPECT_EQ(Pool(0).FeaturesOf("no pool"), 0U);
+  const PoolImport pool = std::move(PoolImport::Decode(merged.imports.at(0))).value();
+  ByteReader in(pool.groups);
+  ColumnGroups groups;
+  groups.Load(in);
+  EXPECT_EQ(groups.size(), many.size());
+}
+
+// Columns that the pool does not have yet are like all others and those of their group, as where
+// there is one server: the pool says how much a group matters.
+TEST_F(Partitions, AColumnThatThePoolLacksHasThePriorOfItsGroup) {
+  const std::vector<std::uint32_t> groups = {0, 0, 1, 1};
+  for (auto& policy : policies_) dynamic_cast<GroupedFeatures&>(*policy).SetGroups(groups);
+  Play(20);
+  PublishAll();
+  const SharedPool::Merged merged = Merge();
+  const PoolImport pool = std::move(PoolImport::Decode(merged.imports.at(0))).value();
+  ByteReader in(pool.groups);
+  ColumnGroups learned;
+  learned.Load(in);
+  ASSERT_NE(learned.Factor(0), learned.Factor(2));
+  const std::vector<std::uint32_t> more = {0, 0, 1, 1, 1, 0};
+  dynamic_cast<GroupedFeatures&>(*policies_[0]).SetGroups(more);
+  policies_[0]->Grow(kDim + 2);
+  ASSERT_TRUE(Pool(0).Import(merged.imports.at(0)).ok());
+  ++version_;
+  const PoolRegister own = std::move(PoolRegister::Decode(Pool(0).Publish(version_))).value();
+  EXPECT_DOUBLE_EQ(own.prior.precision[kDim], learned.common() * learned.Factor(2));
+  EXPECT_DOUBLE_EQ(own.prior.precision[kDim + 1], learned.common() * learned.Factor(0));
 }
 
 PoolRegister Decoded(const std::string& bytes) {

@@ -22,6 +22,7 @@ class ColumnGroups {
   // keep their numbers from one call to the next.
   void Set(std::span<const std::uint32_t> groups);
   bool empty() const { return groups_.empty(); }
+  std::size_t size() const { return groups_.size(); }  // features that have one
 
   // λ_g/λ of a feature.
   double Factor(std::size_t feature) const {

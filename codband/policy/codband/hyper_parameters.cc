@@ -150,10 +150,12 @@ void HyperParameters::Import(const HyperEvidence& others, const Common& common) 
   scales_.Adopt(common.columns);
   learner_.Weigh(scales_.weights());
   if (!learned_) return;
-  prior_ = common.prior;
-  prior_is_imported_ = true;
   ByteReader groups(common.groups);
   LoadGroups(groups);
+  linalg::LinearPrior prior = common.prior;
+  GrowPrior(prior, features_);  // columns that the pool does not have yet
+  prior_ = std::move(prior);
+  prior_is_imported_ = true;
 }
 
 void HyperParameters::SavePartition(ByteWriter& out) const {

@@ -71,8 +71,8 @@ class HyperParameters {
   HyperEvidence OwnEvidence() const;
   struct Common {
     std::span<const ColumnScales::Proposal> columns;
-    const linalg::LinearPrior& prior;
-    std::string_view groups;  // as SaveGroups gives them
+    const linalg::LinearPrior& prior;  // of as many features, or fewer
+    std::string_view groups;           // as SaveGroups gives them
   };
   void Import(const HyperEvidence& others, const Common& common);
   // What Save leaves out: of partitions alone.

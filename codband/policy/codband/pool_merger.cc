@@ -10,6 +10,7 @@
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/linalg/joint_likelihood.h"
 #include "codband/linalg/packed.h"
+#include "codband/policy/codband/column_groups.h"
 #include "codband/policy/codband/parts.h"
 #include "codband/policy/codband/prior_learner.h"
 
@@ -58,17 +59,28 @@ PoolSums AddUp(std::span<const PoolRegister> registers, const ModelAliases& alia
   return all;
 }
 
-// Learns the prior from all models.
+// The groups of the register that knows those of the most columns.
+const std::string& WidestGroups(std::span<const PoolRegister> registers) {
+  const auto count = [](const PoolRegister& one) {
+    ColumnGroups groups;
+    ByteReader in(one.groups);
+    groups.Load(in);
+    return groups.size();
+  };
+  return std::ranges::max_element(registers, {}, count)->groups;
+}
+
+// Learns the prior from all models, of `dim` features with the intercept.
 class PriorStep {
  public:
-  PriorStep(const CoDBandOptions& options, const PoolRegister& like,
+  PriorStep(const CoDBandOptions& options, std::size_t dim, std::string_view groups,
             std::span<const ColumnScales::Proposal> columns, bool clicks)
-      : learner_(like.prior.dim(), options.intercept, FindPart<bool>("outliers", options.outliers),
+      : learner_(dim, options.intercept, FindPart<bool>("outliers", options.outliers),
                  options.lambda0, options.sigma0),
         clicks_(clicks) {
-    ByteReader in(like.groups);
+    ByteReader in(groups);
     learner_.groups().Load(in);
-    learner_.Weigh(ColumnScales::Weights(columns, like.prior.dim() - (options.intercept ? 1 : 0)));
+    learner_.Weigh(ColumnScales::Weights(columns, dim - (options.intercept ? 1 : 0)));
   }
 
   void Take(const ModelPool& pool, linalg::LinearPrior& prior) {
@@ -255,9 +267,9 @@ std::vector<PoolImport> MergePool(const CoDBandOptions& options,
   noise.SetElsewhere(all.evidence.rewards);
 
   pool.prior = registers.front().prior;
-  pool.groups = registers.front().groups;
+  pool.groups = WidestGroups(registers);
   if (FindPart<bool>("hyper", options.hyper) && !all.models.empty()) {
-    PriorStep step(options, registers.front(), pool.columns, noise.clicks());
+    PriorStep step(options, pool.prior.dim(), pool.groups, pool.columns, noise.clicks());
     const bool anew = previous == nullptr || previous->erasures != pool.erasures ||
                       previous->prior.dim() != pool.prior.dim();
     if (!anew) pool.prior = previous->prior;

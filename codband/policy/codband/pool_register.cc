@@ -141,10 +141,7 @@ std::string PoolImport::Encode() const {
   return Seal(out);
 }
 
-Result<PoolImport> PoolImport::Decode(std::string_view bytes) {
-  const auto content = Unseal(bytes);
-  if (!content.ok()) return content.status();
-  ByteReader in(content.value());
+PoolImport PoolImport::LoadHead(ByteReader& in) {
   ExpectStart(kImportMagic, in);
   PoolImport out{.partition = in.U32("partition")};
   out.version = in.U64("version of a pool");
@@ -155,6 +152,22 @@ Result<PoolImport> PoolImport::Decode(std::string_view bytes) {
   }
   out.erasures = in.U64("erasures");
   out.prior = LoadPrior(in);
+  return out;
+}
+
+std::size_t PoolImport::DimOf(std::string_view bytes) {
+  const auto content = Unseal(bytes);
+  if (!content.ok()) return 0;
+  ByteReader in(content.value());
+  const PoolImport head = LoadHead(in);
+  return in.ok() ? head.prior.dim() : 0;
+}
+
+Result<PoolImport> PoolImport::Decode(std::string_view bytes) {
+  const auto content = Unseal(bytes);
+  if (!content.ok()) return content.status();
+  ByteReader in(content.value());
+  PoolImport out = LoadHead(in);
   if (!in.ok()) return in.status();
   out.groups = in.String("groups of columns");
   out.columns = ColumnScales::LoadProposals(in);

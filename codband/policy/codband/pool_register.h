@@ -57,6 +57,12 @@ struct PoolImport {
 
   std::string Encode() const;
   static Result<PoolImport> Decode(std::string_view bytes);
+  // Of the models in it, intercept included; 0 if the bytes cannot be read. Faster than Decode.
+  static std::size_t DimOf(std::string_view bytes);
+
+ private:
+  // Up to the prior.
+  static PoolImport LoadHead(ByteReader& in);
 };
 
 }  // namespace codband

@@ -177,6 +177,7 @@ Result<std::string> LookAtCatalogue(store::PartitionLog& log) {
   std::uint64_t next = 1;
   std::uint64_t changes = 0;
   LoopIdentity identity;
+  features::ColumnSpace columns;
   while (true) {
     const auto page = ReadSharedPage(log, next);
     if (!page.ok()) return page.status();
@@ -194,11 +195,17 @@ Result<std::string> LookAtCatalogue(store::PartitionLog& log) {
             fmt::format("frame {}: {}", frame.sequence, decoded.status().message()));
       }
       changes += decoded.value().size();
+      const Status fits = TakeColumns(decoded.value(), columns);
+      if (!fits.ok()) {
+        return Status::Corruption(fmt::format("frame {}: {}", frame.sequence, fits.message()));
+      }
     }
   }
   if (next == 1) return std::string("none yet");
-  return fmt::format("{} features, {} changes in {} frames", identity.dim, GroupThousands(changes),
-                     GroupThousands(next - 1));
+  return fmt::format("{}, {} changes in {} frames",
+                     identity.dim == 0 ? fmt::format("{} columns", columns.size())
+                                       : fmt::format("{} features", identity.dim),
+                     GroupThousands(changes), GroupThousands(next - 1));
 }
 
 // Which registers the pool of a partition has, beside which there are.

@@ -149,7 +149,9 @@ void ClusterMember::Join(const std::string& url, EngineHostOptions engines, Serv
   KeepCopiesOfThisLoop(engines.data);
   engines.partitions = directory_->partitions();
   if (engines.partitions > 1) {
-    catalogue_ = std::make_unique<SharedCatalogue>(*log_, log_sink_);
+    const auto limits = features::ColumnLimits::Serving(engines.engine.columns.columns);
+    catalogue_ = std::make_unique<SharedCatalogue>(
+        *log_, log_sink_, dim() == 0 ? std::optional(limits) : std::nullopt);
     pool_ = std::make_unique<PoolKeeper>(*log_, engines.partitions, log_sink_);
     engines.engine.dim = dim();
     engines.engine.name_secret = identity_.name_secret;

@@ -37,7 +37,7 @@ Status CheckClusterOptions(const ClusterOptions& options);
 class ClusterMember {
  public:
   // Connects to the log; makes the tables of a new loop. `dim`: EngineOptions::dim; in a loop of
-  // several partitions it must be that of the loop.
+  // several partitions it is 0 or that of the loop.
   static Result<std::unique_ptr<ClusterMember>> Open(const ClusterOptions& options, std::size_t dim,
                                                      LogSink log);
   ~ClusterMember();

@@ -8,6 +8,7 @@
 
 #include "codband/base/bytes.h"
 #include "codband/cluster/await.h"
+#include "codband/engine/column_clerk.h"
 #include "codband/server/cluster/log_calls.h"
 
 namespace codband::server {
@@ -18,6 +19,9 @@ constexpr std::chrono::seconds kFollowPatience(2);
 constexpr std::size_t kMostTogether = 64;  // changes in one frame
 constexpr std::uint64_t kIdentityFrame = 1;
 constexpr int kIdentityTries = 5;
+// How columns are given out: a program from before that would let each partition do it by itself,
+// and cannot read an identity that has this.
+constexpr std::uint64_t kColumnsOfLoop = 1;
 
 // In the order of the log. The first frame is no change.
 Result<std::vector<engine::CatalogueChange>> ChangesOf(std::span<const store::LogFrame> frames) {
@@ -38,6 +42,7 @@ std::string LoopIdentity::Encode() const {
   out.U64(dim);
   out.U64(name_secret.low);
   out.U64(name_secret.high);
+  if (dim == 0) out.U64(kColumnsOfLoop);
   return out.Take();
 }
 
@@ -47,6 +52,9 @@ Result<LoopIdentity> LoopIdentity::Decode(std::string_view bytes) {
   identity.dim = in.U64("number of features");
   identity.name_secret.low = in.U64("secret");
   identity.name_secret.high = in.U64("secret");
+  if (identity.dim == 0 && in.U64("columns") != kColumnsOfLoop) {
+    in.Fail("columns", "are given out in a way that this program does not know: use a newer one");
+  }
   in.ExpectEnd();
   if (in.ok()) return identity;
   return Status::Corruption("the identity of the loop cannot be read: " + in.status().message());
@@ -62,15 +70,10 @@ Result<LoopIdentity> FindLoopIdentity(store::PartitionLog& log, std::uint64_t di
     if (!first.value().empty()) {
       const auto found = LoopIdentity::Decode(first.value()[0].bytes);
       if (!found.ok() || dim == 0 || found.value().dim == dim) return found;
-      return Status::InvalidArgument(
-          fmt::format("features.dimension: is {}, but this loop was made for {} features, for good",
-                      dim, found.value().dim));
-    }
-    if (dim == 0) {
-      return Status::InvalidArgument(
-          "features.dimension: is 0 (a column for every name), expected a number from 1 on: the "
-          "partitions of a loop must agree on what a feature means, so names are hashed into a "
-          "fixed number of features; or make the loop with one partition");
+      return Status::InvalidArgument(fmt::format(
+          "features.dimension: is {}, but this loop {}, for good", dim,
+          found.value().dim == 0 ? "gives every name a column"
+                                 : fmt::format("was made for {} features", found.value().dim)));
     }
     // Of several nodes that start at once the first decides.
     const Status appended = cluster::Await<Status>(
@@ -80,8 +83,23 @@ Result<LoopIdentity> FindLoopIdentity(store::PartitionLog& log, std::uint64_t di
   return Status(StatusCode::kUnavailable, "the identity of the loop cannot be written");
 }
 
-SharedCatalogue::SharedCatalogue(store::PartitionLog& log, LogSink sink)
-    : log_(log), sink_(std::move(sink)), thread_([this] { Run(); }) {}
+Status TakeColumns(std::span<const engine::CatalogueChange> changes,
+                   features::ColumnSpace& columns) {
+  for (const engine::CatalogueChange& change : changes) {
+    if (!change.columns.empty() && change.first_column != columns.size()) {
+      return Status::Corruption(fmt::format("columns of the loop begin at {}, expected {}",
+                                            change.first_column, columns.size()));
+    }
+    for (const features::ColumnSpace::Addition& each : change.columns) {
+      CODBAND_RETURN_IF_ERROR(columns.Append(each));
+    }
+  }
+  return {};
+}
+
+SharedCatalogue::SharedCatalogue(store::PartitionLog& log, LogSink sink,
+                                 std::optional<features::ColumnLimits> columns)
+    : log_(log), sink_(std::move(sink)), limits_(columns), thread_([this] { Run(); }) {}
 
 SharedCatalogue::~SharedCatalogue() {
   {
@@ -129,12 +147,25 @@ void SharedCatalogue::Detach(store::Partition partition) {
 }
 
 void SharedCatalogue::Change(engine::CatalogueChange change, Done done) {
+  const bool only_asks = change.put.empty() && change.deleted.empty();
   {
     const std::lock_guard lock(state_->mutex);
-    state_->changes.emplace_back(std::move(change), std::move(done));
-    state_->woken = true;
+    if (only_asks) {
+      // Every request asks until there are columns.
+      for (features::ColumnSpace::Addition& each : change.columns) {
+        Additions& asked = state_->asked;
+        if (asked.size() < kMostAsked && std::ranges::count(asked, each) == 0) {
+          asked.push_back(std::move(each));
+          state_->woken = true;
+        }
+      }
+    } else {
+      state_->changes.emplace_back(std::move(change), std::move(done));
+      state_->woken = true;
+    }
   }
   state_->changed.notify_all();
+  if (only_asks) done({});
 }
 
 std::uint64_t SharedCatalogue::lag() const {
@@ -155,8 +186,9 @@ void SharedCatalogue::Run() {
       state_->woken = false;
     }
     const auto at_end = FollowLog();
-    Note(at_end.status());
-    if (at_end.ok() && at_end.value()) AppendChanges();
+    Status status = at_end.status();
+    if (at_end.ok() && at_end.value()) status = AppendChanges();
+    Note(status);
     TellWaiting();
   }
 }
@@ -199,12 +231,15 @@ Result<bool> SharedCatalogue::FollowLog() {
       idle.push_back(follower);
       from = std::min(from, follower->sequence);
     }
-    if (state_->followers.empty() && state_->changes.empty()) return false;
+    if (state_->followers.empty() && state_->changes.empty() && state_->asked.empty()) {
+      return false;
+    }
   }
   const auto page = ReadSharedPage(log_, from + 1);
   if (!page.ok()) return page.status();
   const std::span<const store::LogFrame> frames = page.value();
   const std::uint64_t last = from + frames.size();
+  CODBAND_RETURN_IF_ERROR(NoteColumns(frames));
   bool at_end = false;
   {
     const std::lock_guard lock(state_->mutex);
@@ -219,32 +254,94 @@ Result<bool> SharedCatalogue::FollowLog() {
   return at_end && frames.empty();
 }
 
-void SharedCatalogue::AppendChanges() {
-  std::vector<std::pair<engine::CatalogueChange, Done>> taken;
-  std::uint64_t sequence = 0;
+Status SharedCatalogue::NoteColumns(std::span<const store::LogFrame> frames) {
+  if (!limits_) return {};
+  for (const store::LogFrame& frame : frames) {
+    if (frame.sequence != space_sequence_ + 1) continue;
+    const auto changes = ChangesOf({&frame, 1});
+    if (!changes.ok()) return changes.status();
+    CODBAND_RETURN_IF_ERROR(TakeColumns(changes.value(), space_));
+    space_sequence_ = frame.sequence;
+  }
+  return {};
+}
+
+Status SharedCatalogue::FindColumns(std::uint64_t end) {
+  while (limits_ && space_sequence_ < end) {
+    const auto page = ReadSharedPage(log_, space_sequence_ + 1);
+    if (!page.ok()) return page.status();
+    if (page.value().empty()) break;
+    CODBAND_RETURN_IF_ERROR(NoteColumns(page.value()));
+  }
+  if (!limits_ || space_sequence_ == end) return {};
+  return Status(StatusCode::kUnavailable, "the log has another end");
+}
+
+// What is appended is read again: until then nothing is given.
+void SharedCatalogue::GiveColumns(std::vector<engine::CatalogueChange>& changes) {
+  if (!limits_) return;
+  const features::ColumnSpace::Mark before = space_.mark();
+  for (engine::CatalogueChange& change : changes) {
+    change.first_column = space_.size();
+    for (const features::ColumnSpace::Addition& each : std::exchange(change.columns, {})) {
+      space_.AdmitLike(each, *limits_, change.columns);
+    }
+    for (const engine::Item& item : change.put) {
+      for (const auto& feature : engine::AllNamed(item.features, item.named)) {
+        space_.Admit(features::Side::kItem, feature.name, *limits_, change.columns);
+      }
+    }
+  }
+  space_.ReturnTo(before);
+}
+
+Status SharedCatalogue::AppendChanges() {
+  std::uint64_t end = 0;
   {
     const std::lock_guard lock(state_->mutex);
-    sequence = state_->end + 1;
-    const std::size_t count = std::min(state_->changes.size(), kMostTogether);
-    const auto end = state_->changes.begin() + static_cast<std::ptrdiff_t>(count);
-    taken.assign(std::make_move_iterator(state_->changes.begin()), std::make_move_iterator(end));
-    state_->changes.erase(state_->changes.begin(), end);
+    if (state_->changes.empty() && state_->asked.empty()) return {};
+    end = state_->end;
   }
-  if (taken.empty()) return;
+  CODBAND_RETURN_IF_ERROR(FindColumns(end));
+  Taken taken;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const std::size_t count = std::min(state_->changes.size(), kMostTogether);
+    const auto last = state_->changes.begin() + static_cast<std::ptrdiff_t>(count);
+    taken.changes.assign(std::make_move_iterator(state_->changes.begin()),
+                         std::make_move_iterator(last));
+    state_->changes.erase(state_->changes.begin(), last);
+    taken.asked = state_->asked;
+  }
   std::vector<engine::CatalogueChange> changes;
-  for (const auto& [change, done] : taken) changes.push_back(change);
-  const Status appended = cluster::Await<Status>([&](auto done) {
-    log_.AppendShared(sequence, engine::EncodeChanges(changes), std::move(done));
+  for (const auto& [change, done] : taken.changes) changes.push_back(change);
+  changes.emplace_back().columns = taken.asked;
+  GiveColumns(changes);
+  // What was asked for may be there by now.
+  if (changes.back().columns.empty()) changes.pop_back();
+  const Status appended = changes.empty() ? Status() : cluster::Await<Status>([&](auto done) {
+    log_.AppendShared(end + 1, engine::EncodeChanges(changes), std::move(done));
   });
+  EndAppend(end + 1, std::move(taken), appended);
+  return {};
+}
+
+void SharedCatalogue::EndAppend(std::uint64_t sequence, Taken taken, const Status& appended) {
   const std::lock_guard lock(state_->mutex);
-  state_->woken = true;  // read it, or what came before it
-  if (appended.code() == StatusCode::kConflict) {
-    state_->changes.insert(state_->changes.begin(), std::make_move_iterator(taken.begin()),
-                           std::make_move_iterator(taken.end()));
+  const bool taken_by_others = appended.code() == StatusCode::kConflict;
+  state_->woken |= appended.ok() || taken_by_others;  // read it, or what came before it
+  if (appended.ok()) {
+    // More may have been asked for behind these.
+    const auto count = static_cast<std::ptrdiff_t>(taken.asked.size());
+    state_->asked.erase(state_->asked.begin(), state_->asked.begin() + count);
+  }
+  if (taken_by_others) {
+    state_->changes.insert(state_->changes.begin(), std::make_move_iterator(taken.changes.begin()),
+                           std::make_move_iterator(taken.changes.end()));
     return;
   }
   const Clock::time_point until = Clock::now() + kFollowPatience;
-  for (auto& [change, done] : taken) {
+  for (auto& [change, done] : taken.changes) {
     if (appended.ok()) {
       state_->waiting.push_back({.sequence = sequence, .until = until, .done = std::move(done)});
     } else {
