@@ -192,7 +192,7 @@ class Variant:
     context: bool = False  # the request tells the time of day, the device and the hour
     user_feature: bool = False  # and who the user is, as a feature
     later: Callable[[Item], Any] | None = None  # features from a quarter of the rounds on
-    fills: bool = False  # a first request brings more names than there are columns
+    fills: bool = False  # an item with more names than there are columns has come and gone
 
 
 def policy(name: str) -> list[str]:
@@ -207,7 +207,7 @@ VARIANTS = {
         "that array, features.dimension = 38", features=dense, settings=["features.dimension=38"]
     ),
     "context": Variant("with a context that says nothing", context=True),
-    "full": Variant("named, after a context of 2000 names", fills=True),
+    "full": Variant("named, after an item of 2000 names", fills=True),
     "linucb": Variant("named, one LinUCB a user", settings=policy("linucb")),
     "lints": Variant("named, one LinTS a user", settings=policy("lints")),
     "uniform": Variant(
@@ -300,7 +300,8 @@ def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int
         server.ask("PUT", f"/v1/items/{item.id}", {"features": variant.features(item)})
     if variant.fills:
         names = {f"name-{i}": 1 for i in range(2000)}
-        server.ask("POST", "/v1/rank", {"eventId": "fills", "topK": 1, "contextFeatures": names})
+        server.ask("PUT", "/v1/items/fills", {"features": names})
+        server.ask("DELETE", "/v1/items/fills")
     tastes = [user % TASTES for user in range(users)]
     draw = random.Random(f"changes {seed}")
     changers = [] if variant.turns else sorted(draw.sample(range(users), users // 3))
