@@ -190,12 +190,14 @@ TEST(LowRankTest, APosteriorFollowsByDirectionsAsByFactoring) {
     followed.Add(stats, &low_rank);
     factored.Add(stats);
     expect_same();
+    if (step == 0) {
+      EXPECT_NE(followed.mean()[0], factored.mean()[0]);  // in the last bits
+    }
     if (step % 3 == 0) continue;
     followed.Remove(stats, &low_rank);
     factored.Remove(stats);
     expect_same();
   }
-  EXPECT_NE(followed.factor().packed().back(), factored.factor().packed().back());
 }
 
 }  // namespace

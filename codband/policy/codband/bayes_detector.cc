@@ -29,7 +29,7 @@ constexpr std::size_t kYoung = 16;
 constexpr std::size_t kEveryReward = 32;
 constexpr std::uint64_t kYoungGrowth = 8;
 // Of more columns a score costs more than it gains with a visit that may bring no reward.
-constexpr std::size_t kMostColumns = 512;
+constexpr std::size_t kMostColumns = 128;
 
 // While models have less than a young period's observations on average, so many times as many
 // others are resampled: that is when it is found who shares with whom.

@@ -108,7 +108,8 @@ class ModelPool {
   // One observation of a period leaves the model, O(d²). Precondition: it is one of the model's.
   void Withdraw(ModelId id, std::span<const double> x, double r);
 
-  // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty.
+  // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty;
+  // beyond Covariance::kNarrow features O(d²) for each direction that they span, if these are few.
   // A model without periods is dropped. Precondition: the model exists.
   void AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
   void RemovePeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);

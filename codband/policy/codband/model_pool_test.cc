@@ -169,7 +169,7 @@ TEST(WideModelPoolTest, CovariancesFollowTheirModels) {
   const ModelId id = pool.Create();
   std::vector<linalg::SufficientStats> periods;
   for (std::size_t i = 1; i <= 12; ++i) {
-    periods.push_back(period(4 * i));
+    periods.push_back(period(1 + i));
     pool.AddPeriods(id, 1, periods.back());
     if (i % 3 == 0) {
       pool.RemovePeriods(id, 1, periods.front());
