@@ -190,6 +190,7 @@ class Variant:
     settings: list[str] = field(default_factory=list)
     turns: bool = False  # the time of day turns the taste, and nobody changes
     context: bool = False  # the request tells the time of day, the device and the hour
+    wide: bool = False  # the request has six fields that say nothing
     user_feature: bool = False  # and who the user is, as a feature
     later: Callable[[Item], Any] | None = None  # features from a quarter of the rounds on
     fills: bool = False  # an item with more names than there are columns has come and gone
@@ -207,6 +208,7 @@ VARIANTS = {
         "that array, features.dimension = 38", features=dense, settings=["features.dimension=38"]
     ),
     "context": Variant("with a context that says nothing", context=True),
+    "wide": Variant("with six fields of context that say nothing", wide=True),
     "full": Variant("named, after an item of 2000 names", fills=True),
     "linucb": Variant("named, one LinUCB a user", settings=policy("linucb")),
     "lints": Variant("named, one LinTS a user", settings=policy("lints")),
@@ -270,6 +272,17 @@ def context_of(luck: random.Random) -> tuple[bool, dict[str, Any]]:
     }
 
 
+def wide_context_of(luck: random.Random) -> dict[str, Any]:
+    return {
+        "device": luck.choice(["phone", "desktop", "tablet"]),
+        "time": luck.choice(["morning", "noon", "evening"]),
+        "country": luck.choice(["de", "fr", "it", "es"]),
+        "returning": luck.random() < 0.5,
+        "hour": luck.randint(0, 23),
+        "temperature": round(luck.gauss(15, 8), 1),
+    }
+
+
 def changes_of(server: Server, user: str) -> int:
     return len(server.ask("GET", f"/v1/users/{user}")["changes"])
 
@@ -323,6 +336,8 @@ def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int
             morning, context = context_of(luck)
             if variant.context:
                 request["contextFeatures"] = context
+            if variant.wide:
+                request["contextFeatures"] = wide_context_of(luck)
             if variant.user_feature:
                 request["userFeatures"] = {"id": f"user-{user}"}
             shown = server.ask("POST", "/v1/rank", request)["rewardActionId"]
