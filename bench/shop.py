@@ -190,9 +190,10 @@ class Variant:
     settings: list[str] = field(default_factory=list)
     turns: bool = False  # the time of day turns the taste, and nobody changes
     context: bool = False  # the request tells the time of day, the device and the hour
+    wide: bool = False  # the request has six fields that say nothing
     user_feature: bool = False  # and who the user is, as a feature
     later: Callable[[Item], Any] | None = None  # features from a quarter of the rounds on
-    fills: bool = False  # a first request brings more names than there are columns
+    fills: bool = False  # an item with more names than there are columns has come and gone
 
 
 def policy(name: str) -> list[str]:
@@ -207,7 +208,8 @@ VARIANTS = {
         "that array, features.dimension = 38", features=dense, settings=["features.dimension=38"]
     ),
     "context": Variant("with a context that says nothing", context=True),
-    "full": Variant("named, after a context of 2000 names", fills=True),
+    "wide": Variant("with six fields of context that say nothing", wide=True),
+    "full": Variant("named, after an item of 2000 names", fills=True),
     "linucb": Variant("named, one LinUCB a user", settings=policy("linucb")),
     "lints": Variant("named, one LinTS a user", settings=policy("lints")),
     "uniform": Variant(
@@ -270,6 +272,17 @@ def context_of(luck: random.Random) -> tuple[bool, dict[str, Any]]:
     }
 
 
+def wide_context_of(luck: random.Random) -> dict[str, Any]:
+    return {
+        "device": luck.choice(["phone", "desktop", "tablet"]),
+        "time": luck.choice(["morning", "noon", "evening"]),
+        "country": luck.choice(["de", "fr", "it", "es"]),
+        "returning": luck.random() < 0.5,
+        "hour": luck.randint(0, 23),
+        "temperature": round(luck.gauss(15, 8), 1),
+    }
+
+
 def changes_of(server: Server, user: str) -> int:
     return len(server.ask("GET", f"/v1/users/{user}")["changes"])
 
@@ -300,7 +313,8 @@ def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int
         server.ask("PUT", f"/v1/items/{item.id}", {"features": variant.features(item)})
     if variant.fills:
         names = {f"name-{i}": 1 for i in range(2000)}
-        server.ask("POST", "/v1/rank", {"eventId": "fills", "topK": 1, "contextFeatures": names})
+        server.ask("PUT", "/v1/items/fills", {"features": names})
+        server.ask("DELETE", "/v1/items/fills")
     tastes = [user % TASTES for user in range(users)]
     draw = random.Random(f"changes {seed}")
     changers = [] if variant.turns else sorted(draw.sample(range(users), users // 3))
@@ -322,6 +336,8 @@ def play_on(server: Server, variant: Variant, users: int, rounds: int, seed: int
             morning, context = context_of(luck)
             if variant.context:
                 request["contextFeatures"] = context
+            if variant.wide:
+                request["contextFeatures"] = wide_context_of(luck)
             if variant.user_feature:
                 request["userFeatures"] = {"id": f"user-{user}"}
             shown = server.ask("POST", "/v1/rank", request)["rewardActionId"]

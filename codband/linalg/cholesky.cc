@@ -53,6 +53,7 @@ inline __attribute__((always_inline)) void SolveColumns(const double* lower,
       Lanes rest = x[(first + k) * kWide + w];
       for (std::size_t j = 0; j < k; ++j) rest -= solved[j][w] * columns[j][first + k];
       solved[k][w] = rest * inverse_diagonal[first + k];
+      x[(first + k) * kWide + w] = solved[k][w];
       sums[w] += solved[k][w] * solved[k][w];
     }
   }
@@ -63,6 +64,27 @@ inline __attribute__((always_inline)) void SolveColumns(const double* lower,
       x[i * kWide + w] = rest;
     }
   }
+}
+
+// x ← L⁻¹x for all of these right-hand sides, which are 0 before row `first`; adds the squares of
+// their lengths to `sums`.
+inline __attribute__((always_inline)) void SolveLowerTogether(const double* lower,
+                                                              const double* inverse_diagonal,
+                                                              std::size_t d, std::size_t first,
+                                                              Lanes* x, Lanes* sums) {
+  constexpr std::size_t kColumns = 4;
+  std::size_t j = first;
+  for (; j + kColumns <= d; j += kColumns) {
+    SolveColumns<kColumns>(lower, inverse_diagonal, d, j, x, sums);
+  }
+  for (; j < d; ++j) SolveColumns<1>(lower, inverse_diagonal, d, j, x, sums);
+}
+
+// As many unit vectors as are `used`, from the `first`, to x.
+inline void SetUnits(std::size_t first, std::size_t used, std::size_t d, double* x) {
+  constexpr std::size_t kTogether = kWide * kLanes;
+  std::fill(x + first * kTogether, x + d * kTogether, 0.0);
+  for (std::size_t lane = 0; lane < used; ++lane) x[(first + lane) * kTogether + lane] = 1;
 }
 
 // Subtracts L_ij x_i for all i > j from x_j, for `count` lanes of right-hand sides; a row has
@@ -80,6 +102,47 @@ inline __attribute__((always_inline)) void SubtractRows(const double* column, st
 }
 
 constexpr std::size_t kPanelRows = 2 * kLanes;  // at a time
+
+// Entries of MᵀM, M packed, in a square of so many columns from `first` and rows from `row` on
+// take the place of those of M. Those on and above the diagonal of M are read one by one.
+constexpr std::size_t kSquare = 3;
+inline __attribute__((always_inline)) void MultiplyColumns(double* packed, std::size_t d,
+                                                           std::size_t first, std::size_t row) {
+  const std::size_t below = std::min(row + kSquare, d);
+  double* columns[kSquare];       // by row, of the square
+  const double* others[kSquare];  // those that are as far right as it is down
+  for (std::size_t k = 0; k < kSquare; ++k) {
+    const std::size_t j = std::min(first + k, d - 1);
+    const std::size_t i = std::min(row + k, d - 1);
+    columns[k] = packed + PackedColumn(d, j) - j;
+    others[k] = packed + PackedColumn(d, i) - i;
+  }
+  Lanes sums[kSquare][kSquare] = {};
+  std::size_t l = below;
+  for (; l + kLanes <= d; l += kLanes) {
+    for (std::size_t i = 0; i < kSquare; ++i) {
+      const Lanes other = *AsLanes(others[i] + l);
+      for (std::size_t j = 0; j < kSquare; ++j) sums[i][j] += other * *AsLanes(columns[j] + l);
+    }
+  }
+  double entries[kSquare][kSquare];
+  for (std::size_t i = 0; i < kSquare; ++i) {
+    for (std::size_t j = 0; j < kSquare; ++j) {
+      entries[i][j] = (sums[i][j][0] + sums[i][j][1]) + (sums[i][j][2] + sums[i][j][3]);
+      for (std::size_t rest = l; rest < d; ++rest) {
+        entries[i][j] += others[i][rest] * columns[j][rest];
+      }
+      for (std::size_t above = row + i; above < below; ++above) {
+        if (above >= first + j) entries[i][j] += others[i][above] * columns[j][above];
+      }
+    }
+  }
+  for (std::size_t i = row; i < below; ++i) {
+    for (std::size_t j = first; j < first + kSquare && j <= i; ++j) {
+      columns[j - first][i] = entries[i - row][j - first];
+    }
+  }
+}
 
 }  // namespace
 
@@ -100,17 +163,39 @@ void CholeskyFactor::RefreshDiagonal() {
   log_determinant_ = 2 * determinant.Log();
 }
 
-CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> diagonal, double scale,
-                                                     std::span<const double> S) {
+bool CholeskyFactor::Factorize(std::span<const double> diagonal, double scale,
+                               std::span<const double> S) {
   CODBAND_DCHECK(S.size() == lower_.size() && diagonal.size() == dim() && scale > 0);
   if (!AllWithin(S, std::numeric_limits<double>::max())) return false;
-  for (std::size_t i = 0; i < lower_.size(); ++i) lower_[i] = scale * S[i];
-  for (std::size_t j = 0; j < dim(); ++j) Column(j)[0] += diagonal[j];
-  const std::size_t d = dim();
+  std::array<std::uint16_t, kMaxDimension> places;
+  std::array<double, kMaxDimension> least;
+  std::size_t count = 0;  // of columns that occur in S
+  for (std::size_t j = 0; j < dim(); ++j) {
+    if (S[PackedColumn(dim(), j)] == 0) continue;
+    least[count] = diagonal[j];
+    places[count++] = static_cast<std::uint16_t>(j);
+  }
+  std::size_t to = 0;
+  for (std::size_t j = 0; j < count; ++j) {
+    const double* const column = S.data() + PackedColumn(dim(), places[j]) - places[j];
+    for (std::size_t i = j; i < count; ++i) lower_[to++] = scale * column[places[i]];
+  }
+  FactorizeFirst({least.data(), count});
+  SpreadFirst({places.data(), count}, diagonal);
+  RefreshDiagonal();
+  return true;
+}
+
+// The factor of the matrix whose packed entries come first in lower_, with these added to its
+// diagonal.
+CODBAND_VECTOR_CLONES void CholeskyFactor::FactorizeFirst(std::span<const double> diagonal) {
+  const std::size_t d = diagonal.size();
+  double* const lower = lower_.data();
+  for (std::size_t j = 0; j < d; ++j) lower[PackedColumn(d, j)] += diagonal[j];
   for (std::size_t j = 0; j < d; ++j) {
-    if (j % kPanel == 0) SubtractFromPanel<OneProblem, kPanelRows>(lower_.data(), d, j);
-    SubtractInPanel<OneProblem>(lower_.data(), d, j);
-    const std::span<double> column = Column(j);
+    if (j % kPanel == 0) SubtractFromPanel<OneProblem, kPanelRows>(lower, d, j);
+    SubtractInPanel<OneProblem>(lower, d, j);
+    const std::span<double> column(lower + PackedColumn(d, j), d - j);
     // Exactly, what is left of the diagonal is at least diagonal[j]. Where it is far less, rounding
     // errors are all that is left of the column; kept, they would grow with every column after it.
     const bool lost = !(column[0] >= 0.5 * diagonal[j]);
@@ -118,8 +203,30 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Factorize(std::span<const double> dia
     column[0] = pivot;
     for (std::size_t i = 1; i < column.size(); ++i) column[i] = lost ? 0 : column[i] / pivot;
   }
-  RefreshDiagonal();
-  return true;
+}
+
+// The packed entries that come first in lower_ are of these columns; all others have their diagonal
+// and nothing else. From the last one, which never moves to where another still is.
+void CholeskyFactor::SpreadFirst(std::span<const std::uint16_t> places,
+                                 std::span<const double> diagonal) {
+  if (places.size() == dim()) return;
+  std::size_t from = PackedSize(places.size());
+  std::size_t to = lower_.size();
+  std::size_t column = places.size();  // those before it are still where they were
+  for (std::size_t j = dim(); j-- > 0;) {
+    const bool occurs = column > 0 && places[column - 1] == j;
+    if (occurs) --column;
+    std::size_t row = places.size();
+    for (std::size_t i = dim(); i-- > j;) {
+      const bool both = occurs && row > column && places[row - 1] == i;
+      if (both) {
+        --row;
+        lower_[--to] = lower_[--from];
+      } else {
+        lower_[--to] = i == j ? std::sqrt(diagonal[j]) : 0;
+      }
+    }
+  }
 }
 
 void CholeskyFactor::Resize(std::size_t dim) {
@@ -153,6 +260,7 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::Update(std::span<const double> x) {
   StackVector rest;
   std::copy(x.begin(), x.end(), rest.begin());
   for (std::size_t j = 0; j < dim(); ++j) {
+    if (rest[j] == 0) continue;  // a rotation by nothing
     const std::span<double> column = Column(j);
     double* __restrict lower = column.data();
     double* __restrict v = rest.data() + j;
@@ -202,6 +310,7 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Downdate(std::span<const double> x) {
 CODBAND_VECTOR_CLONES void CholeskyFactor::SolveLower(std::span<double> x) const {
   CODBAND_DCHECK(x.size() == dim());
   for (std::size_t j = 0; j < dim(); ++j) {
+    if (x[j] == 0) continue;
     x[j] *= inverse_diagonal_[j];
     Axpy(-x[j], Column(j).subspan(1), x.subspan(j + 1));
   }
@@ -226,7 +335,6 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const dou
                                                              std::span<double> out) const {
   CODBAND_DCHECK(rows.size() == out.size() * dim());
   constexpr std::size_t kTogether = kWide * kLanes;
-  constexpr std::size_t kColumns = 4;
   const std::size_t d = dim();
   alignas(kCacheLine) std::array<double, kMaxDimension * kTogether> buffer;
   Lanes* const x = AsLanes(buffer.data());
@@ -238,11 +346,7 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const dou
       for (std::size_t i = 0; i < d; ++i) buffer[i * kTogether + lane] = row[i];
     }
     Lanes sums[kWide] = {};
-    std::size_t j = 0;
-    for (; j + kColumns <= d; j += kColumns) {
-      SolveColumns<kColumns>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
-    }
-    for (; j < d; ++j) SolveColumns<1>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
+    SolveLowerTogether(lower_.data(), inverse_diagonal_.data(), d, 0, x, sums);
     for (std::size_t lane = 0; lane < used; ++lane) {
       out[first + lane] = sums[lane / kLanes][lane % kLanes];
     }
@@ -265,7 +369,8 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::SolveTransposedColumns(std::span<doub
   }
 }
 
-// Several columns at a time: L is read from memory once for all of them.
+// In place: A⁻¹ = MᵀM, M = L⁻¹. An entry needs those of its two columns from its row on, which are
+// not overwritten before, since rows rise.
 CODBAND_VECTOR_CLONES void CholeskyFactor::InvertWide(std::span<double> packed) const {
   constexpr std::size_t kTogether = kWide * kLanes;
   const std::size_t d = dim();
@@ -273,22 +378,19 @@ CODBAND_VECTOR_CLONES void CholeskyFactor::InvertWide(std::span<double> packed) 
   Lanes* const x = AsLanes(buffer.data());
   for (std::size_t first = 0; first < d; first += kTogether) {
     const std::size_t used = std::min(kTogether, d - first);
-    std::fill_n(buffer.begin(), d * kTogether, 0.0);
-    for (std::size_t lane = 0; lane < used; ++lane) buffer[(first + lane) * kTogether + lane] = 1;
-    for (std::size_t j = first; j < d; ++j) {
-      Lanes sums[kWide] = {};
-      SolveColumns<1>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
-      for (std::size_t w = 0; w < kWide; ++w) x[j * kWide + w] *= inverse_diagonal_[j];
-    }
-    for (std::size_t j = d; j-- > first;) {
-      SubtractRows<kWide>(Column(j).data() - j, d, j, kWide, x);
-      for (std::size_t w = 0; w < kWide; ++w) x[j * kWide + w] *= inverse_diagonal_[j];
-    }
+    SetUnits(first, used, d, buffer.data());
+    Lanes sums[kWide] = {};
+    SolveLowerTogether(lower_.data(), inverse_diagonal_.data(), d, first, x, sums);
     for (std::size_t lane = 0; lane < used; ++lane) {
       const std::size_t column = PackedColumn(d, first + lane) - (first + lane);
       for (std::size_t i = first + lane; i < d; ++i) {
         packed[column + i] = buffer[i * kTogether + lane];
       }
+    }
+  }
+  for (std::size_t first = 0; first < d; first += kSquare) {
+    for (std::size_t row = first; row < d; row += kSquare) {
+      MultiplyColumns(packed.data(), d, first, row);
     }
   }
 }
@@ -317,13 +419,9 @@ CODBAND_VECTOR_CLONES double CholeskyFactor::InverseTrace(std::span<const double
   double trace = 0;
   for (std::size_t first = 0; first < d; first += kTogether) {
     const std::size_t used = std::min(kTogether, d - first);
-    std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(first * kTogether),
-              buffer.begin() + static_cast<std::ptrdiff_t>(d * kTogether), 0.0);
-    for (std::size_t lane = 0; lane < used; ++lane) buffer[(first + lane) * kTogether + lane] = 1;
+    SetUnits(first, used, d, buffer.data());
     Lanes sums[kWide] = {};
-    for (std::size_t j = first; j < d; ++j) {
-      SolveColumns<1>(lower_.data(), inverse_diagonal_.data(), d, j, x, sums);
-    }
+    SolveLowerTogether(lower_.data(), inverse_diagonal_.data(), d, first, x, sums);
     for (std::size_t lane = 0; lane < used; ++lane) {
       trace += scale[first + lane] * sums[lane / kLanes][lane % kLanes];
     }

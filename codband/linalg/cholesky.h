@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -28,11 +29,12 @@ class CholeskyFactor {
   // only if it has never had so many.
   void Resize(std::size_t dim);
 
-  // Factors diag(diagonal) + scale · S in O(d³), S packed, diagonal > 0, scale > 0. S is a sum of
-  // outer products, so a pivot is below its `diagonal` only by rounding (which is large where huge
-  // terms were added and removed again); such a pivot is raised to it, and of a column of which
-  // nothing but rounding is left, only the pivot stays. Returns false if S is not
-  // finite; the factor is then undefined until the next successful call.
+  // Factors diag(diagonal) + scale · S in O(k³ + d²) for k columns that occur in S, which is
+  // packed; diagonal > 0, scale > 0. S is a sum of outer products, so a pivot is below its
+  // `diagonal` only by rounding (which is large where huge terms were added and removed again);
+  // such a pivot is raised to it, and of a column of which nothing but rounding is left, only the
+  // pivot stays. Returns false if S is not finite; the factor is then undefined until the next
+  // successful call.
   [[nodiscard]] bool Factorize(std::span<const double> diagonal, double scale,
                                std::span<const double> S);
 
@@ -82,6 +84,8 @@ class CholeskyFactor {
     return std::span(lower_).subspan(PackedColumn(dim(), j), dim() - j);
   }
   void RefreshDiagonal();
+  void FactorizeFirst(std::span<const double> diagonal);
+  void SpreadFirst(std::span<const std::uint16_t> places, std::span<const double> diagonal);
   void InvertWide(std::span<double> packed) const;
 
   std::vector<double> lower_;             // L, packed

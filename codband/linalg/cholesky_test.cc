@@ -54,6 +54,36 @@ RC_GTEST_PROP(CholeskyFactorTest, FactorizeEqualsUpdates, ()) {
   RC_ASSERT(RelativeError(Product(factor), c.matrix) < 1e-12);
 }
 
+RC_GTEST_PROP(CholeskyFactorTest, ColumnsThatDoNotOccurKeepTheirDiagonal, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  RandomStream random({seed, 2}, 5);
+  std::vector<double> diagonal(dim);
+  std::vector<bool> occurs(dim);
+  for (std::size_t j = 0; j < dim; ++j) {
+    diagonal[j] = 0.1 + random.Uniform();
+    occurs[j] = random.Below(3) > 0;
+  }
+  std::vector<double> S(PackedSize(dim));
+  Eigen::MatrixXd matrix = ToEigen(diagonal).asDiagonal();
+  for (int i = 0; i < 30; ++i) {
+    std::vector<double> x = RandomVector(random, dim);
+    for (std::size_t j = 0; j < dim; ++j) x[j] = occurs[j] ? x[j] : 0;
+    AddOuter(1, x, S);
+    matrix += 0.25 * ToEigen(x) * ToEigen(x).transpose();
+  }
+  CholeskyFactor factor(dim, 1);
+  RC_ASSERT(factor.Factorize(diagonal, 0.25, S));
+  RC_ASSERT(RelativeError(Product(factor), matrix) < 1e-12);
+  const Eigen::MatrixXd lower = LowerToEigen(factor.packed(), dim);
+  for (std::size_t j = 0; j < dim; ++j) {
+    const auto at = static_cast<Eigen::Index>(j);
+    if (occurs[j]) continue;
+    RC_ASSERT(lower(at, at) == std::sqrt(diagonal[j]));
+    RC_ASSERT(lower.col(at).sum() == lower(at, at) && lower.row(at).sum() == lower(at, at));
+  }
+}
+
 RC_GTEST_PROP(CholeskyFactorTest, DowndateUndoesUpdate, ()) {
   const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
   Case c = RandomCase(*rc::gen::arbitrary<std::uint32_t>(), dim, 60, 0.5);

@@ -13,8 +13,6 @@
 namespace codband::linalg {
 namespace {
 
-// A removal divides errors by 1 - xᵀΣx / σ².
-constexpr double kLeastLeft = 1e-3;
 constexpr double kLargest = 1e50;
 
 }  // namespace
@@ -25,6 +23,19 @@ void Covariance::Refresh(const CholeskyFactor& precision) {
   changes_ = 0;
   packed_.resize(PackedSize(dim_));
   precision.Invert(packed_);
+  CheckSize();
+}
+
+void Covariance::SetInverse(std::span<const double> diagonal) {
+  if (diagonal.size() <= kNarrow) return;
+  dim_ = diagonal.size();
+  changes_ = 0;
+  packed_.assign(PackedSize(dim_), 0.0);
+  for (std::size_t j = 0; j < dim_; ++j) packed_[PackedColumn(dim_, j)] = 1 / diagonal[j];
+  CheckSize();
+}
+
+void Covariance::CheckSize() {
   if (!AllWithin(packed_, kLargest)) Forget();
 }
 
@@ -59,6 +70,13 @@ void Covariance::Grow(std::span<const double> diagonal, bool intercept) {
     grown[PackedColumn(dim_, j)] = 1 / diagonal[j];
   }
   packed_ = std::move(grown);
+}
+
+double Covariance::Trace(std::span<const double> scale) const {
+  CODBAND_DCHECK(known() && scale.size() == dim_);
+  double trace = 0;
+  for (std::size_t j = 0; j < dim_; ++j) trace += scale[j] * packed_[PackedColumn(dim_, j)];
+  return trace;
 }
 
 double Covariance::Variance(std::span<const std::uint16_t> places,

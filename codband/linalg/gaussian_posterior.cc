@@ -5,10 +5,19 @@
 #include <cmath>
 
 #include "codband/base/check.h"
+#include "codband/linalg/covariance.h"
 #include "codband/linalg/kernels.h"
+#include "codband/linalg/low_rank.h"
 #include "codband/linalg/packed.h"
 
 namespace codband::linalg {
+namespace {
+
+// A factorisation costs as much as this share of its columns times an update, or a downdate.
+constexpr std::size_t kColumnsAnUpdate = 12;
+constexpr std::size_t kColumnsADowndate = 20;
+
+}  // namespace
 
 GaussianPosterior::GaussianPosterior(const LinearPrior& prior)
     : prior_precision_(prior.dim()),
@@ -85,14 +94,37 @@ void GaussianPosterior::Change(std::span<const double> x, bool add) {
   RefreshMean();
 }
 
-void GaussianPosterior::Add(const SufficientStats& data) {
+void GaussianPosterior::Add(const SufficientStats& data, const LowRank* directions) {
   stats_.Add(data);
-  Rebuild();
+  if (directions == nullptr || !ChangeBy(*directions, true)) Rebuild();
 }
 
-void GaussianPosterior::Remove(const SufficientStats& data) {
+void GaussianPosterior::Remove(const SufficientStats& data, const LowRank* directions) {
   stats_.Remove(data);
-  Rebuild();
+  if (directions == nullptr || !ChangeBy(*directions, false)) Rebuild();
+}
+
+// False, with a factor that is to be rebuilt, where that costs less or a downdate would lose too
+// many digits.
+bool GaussianPosterior::ChangeBy(const LowRank& directions, bool add) {
+  changes_since_rebuild_ += directions.rank();
+  if ((add ? kColumnsAnUpdate : kColumnsADowndate) * directions.rank() > dim()) return false;
+  if (changes_since_rebuild_ >= kRebuildInterval) return false;
+  std::array<double, kMaxDimension> buffer;
+  const std::span<double> x(buffer.data(), dim());
+  const double scale = 1 / std::sqrt(noise_variance_);
+  for (std::size_t i = 0; i < directions.rank(); ++i) {
+    directions.ReadDirection(i, scale, x);
+    if (add) {
+      factor_.Update(x);
+    } else if (!factor_.Downdate(x)) {
+      ++guarded_downdates_;
+      return false;
+    }
+  }
+  ForgetVarianceShare();
+  RefreshMean();
+  return true;
 }
 
 void GaussianPosterior::Clear() {
@@ -113,8 +145,10 @@ void GaussianPosterior::ForgetVarianceShare() {
 }
 
 // The largest eigenvalue of P^½ Λ⁻¹ P^½ is at most its trace.
-void GaussianPosterior::RefreshVarianceShare() {
-  const double trace = factor_.InverseTrace(prior_precision_);
+void GaussianPosterior::RefreshVarianceShare(const Covariance* covariance) {
+  const double trace = covariance != nullptr && covariance->known()
+                           ? covariance->Trace(prior_precision_)
+                           : factor_.InverseTrace(prior_precision_);
   // A margin for rounding; what is no number is no bound.
   variance_share_ = trace >= 0 ? std::min(1.0, 1.001 * trace) : 1;
   share_known_at_ = std::max<std::uint64_t>(stats_.m(), 1);

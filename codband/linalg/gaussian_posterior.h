@@ -13,6 +13,9 @@
 
 namespace codband::linalg {
 
+class Covariance;
+class LowRank;
+
 // The posterior of the parameter θ of a linear model r = xᵀθ + noise, noise ~ N(0, σ²), given a set
 // of observations and the prior θ ~ N(m, P⁻¹), P diagonal (linear_prior.h): the Gaussian with
 //   precision  Λ = P + S/σ²,   information  b = Pm + c/σ²,   mean  μ = Λ⁻¹b.
@@ -49,9 +52,10 @@ class GaussianPosterior {
   void Add(std::span<const double> x, double r);
   void Remove(std::span<const double> x, double r);
 
-  // A batch of observations, O(d³). Precondition for Remove: they were added before.
-  void Add(const SufficientStats& data);
-  void Remove(const SufficientStats& data);
+  // A batch of observations, O(d³); O(r d²) where the r directions that they span (low_rank.h) are
+  // given and few. Precondition for Remove: they were added before.
+  void Add(const SufficientStats& data, const LowRank* directions = nullptr);
+  void Remove(const SufficientStats& data, const LowRank* directions = nullptr);
 
   // Resets to the prior.
   void Clear();
@@ -87,9 +91,10 @@ class GaussianPosterior {
 
   // A bound on variances that needs no O(d²): xᵀΛ⁻¹x ≤ variance_share() · xᵀP⁻¹x for every x. The
   // share is at most 1, that of the prior. RefreshVarianceShare() brings it close to what is known,
-  // O(d³); observations that are added keep it valid, all other changes set it back to 1.
+  // O(d) by the covariance where it is known, O(d³) without; observations that are added keep it
+  // valid, all other changes set it back to 1.
   double variance_share() const { return variance_share_; }
-  void RefreshVarianceShare();
+  void RefreshVarianceShare(const Covariance* covariance = nullptr);
   // Whether refreshing is worth it: never since the last such change, or half as much was known.
   bool VarianceShareIsOld() const { return stats_.m() >= 2 * share_known_at_; }
 
@@ -112,6 +117,7 @@ class GaussianPosterior {
  private:
   void TakePrior(const LinearPrior& prior);
   void Change(std::span<const double> x, bool add);
+  bool ChangeBy(const LowRank& directions, bool add);
   void Rebuild();
   void RefreshMean();
   void ForgetVarianceShare();

@@ -44,13 +44,44 @@ inline __attribute__((always_inline)) void ReadLanes(std::span<const JointLikeli
 JointLikelihood::JointLikelihood(std::size_t dim)
     : dim_(dim), all_columns_(dim), matrix_(PackedSize(dim) * kLanes), information_(dim * kLanes) {}
 
+// Leaves in dense_ the models that cannot be scored that way.
+void JointLikelihood::FindByDirections(const SufficientStats& data, std::span<const Model> models,
+                                       std::span<double> out) {
+  dense_.clear();
+  dense_places_.clear();
+  const auto is_candidate = [&](const Model& model) {
+    return (model.covariance != nullptr && model.covariance->known()) ||
+           model.posterior->stats().m() == (model.contains_data ? data.m() : 0);
+  };
+  bool pays = dim_ > Covariance::kNarrow && std::ranges::any_of(models, is_candidate);
+  if (pays) {
+    low_rank_.Decompose(data, dim_);
+    pays = low_rank_.Pays();
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    if (pays && is_candidate(models[i])) {
+      const auto density =
+          low_rank_.LogDensity(*models[i].posterior, models[i].covariance, models[i].contains_data);
+      if (density) {
+        out[i] = *density;
+        continue;
+      }
+    }
+    dense_.push_back(models[i]);
+    dense_places_.push_back(i);
+  }
+}
+
 void JointLikelihood::LogDensities(const SufficientStats& given, std::span<const Model> models,
                                    std::span<double> out) {
   CODBAND_DCHECK(models.size() == out.size());
+  FindByDirections(given, models, out);
+  if (dense_.empty()) return;
   if (given.dim() != dim_) all_columns_.Assign(given);
   const SufficientStats& data = given.dim() == dim_ ? given : all_columns_;
-  for (std::size_t first = 0; first < models.size(); first += kLanes) {
-    const auto group = models.subspan(first, std::min(kLanes, models.size() - first));
+  const std::span<const Model> rest(dense_);
+  for (std::size_t first = 0; first < rest.size(); first += kLanes) {
+    const auto group = rest.subspan(first, std::min(kLanes, rest.size() - first));
     FactorLanes(data, group);
     for (std::size_t lane = 0; lane < group.size(); ++lane) {
       // The model as it is and the model with or without D: one of the two is the prior of D.
@@ -60,7 +91,7 @@ void JointLikelihood::LogDensities(const SufficientStats& given, std::span<const
       const double log_determinants = sign * (model.log_determinant() - log_determinant_[lane]);
       const double explained = sign * (model.explained() - explained_[lane]);
       const double noise = model.noise_variance();
-      out[first + lane] =
+      out[dense_places_[first + lane]] =
           -0.5 * (static_cast<double>(data.m()) * std::log(2 * std::numbers::pi * noise) +
                   log_determinants + data.q() / noise - explained);
     }

@@ -142,6 +142,7 @@ std::span<double> Assignment::Resample(UserId id, UserRecord& user, RandomStream
   const std::size_t own = pool_.IndexOf(period.model).value();
   // Line 1; the pool itself changes on a move only.
   chances_.resize(pool_.size() + 1);
+  pool_.RefreshCovariances();  // part of the state: not only where the likelihood is computed
   LearnMemo::Fill(memo, chances_, [&] {
     pool_.RefreshVarianceShares();
     LogPosterior(id, user, *likelihood_, prior_chances_, chances_);

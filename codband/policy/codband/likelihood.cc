@@ -53,8 +53,13 @@ class Joint final : public Likelihood {
              std::span<double> weights) {
     models_.clear();
     for (const std::size_t k : chosen_) {
-      models_.push_back({.posterior = k < pool.size() ? &pool.model(k).posterior : &pool.prior(),
-                         .contains_data = k == own});
+      if (k == pool.size()) {
+        models_.push_back({.posterior = &pool.prior(), .contains_data = false});
+      } else {
+        models_.push_back({.posterior = &pool.model(k).posterior,
+                           .contains_data = k == own,
+                           .covariance = &pool.model(k).covariance});
+      }
     }
     densities_.resize(chosen_.size());
     joint_.LogDensities(period.data, models_, densities_);

@@ -26,6 +26,7 @@ ModelId ModelPool::Create() {
 
 PoolModel& ModelPool::Insert(ModelId id) {
   PoolModel model{.id = id, .periods = 0, .users = 0, .posterior = prior_};
+  model.covariance.SetInverse(prior_.prior_precision());
   if (is_partition()) {
     model.own = {.data = prior_.stats(), .published = prior_.log_determinant()};
   }
@@ -49,14 +50,17 @@ void ModelPool::SetPrior(const linalg::LinearPrior& prior) {
   prior_.SetPrior(prior);
   for (PoolModel& model : models_) {
     model.posterior.SetPrior(prior);
+    const bool known = model.covariance.known();
     model.covariance.Forget();
+    if (known) model.covariance.Refresh(model.posterior.factor());
   }
 }
 
 void ModelPool::RefreshVarianceShares() {
   if (models_.size() <= kFewModels) return;
   for (PoolModel& model : models_) {
-    if (model.posterior.VarianceShareIsOld()) model.posterior.RefreshVarianceShare();
+    if (model.posterior.VarianceShareIsOld())
+      model.posterior.RefreshVarianceShare(&model.covariance);
   }
 }
 
@@ -72,6 +76,10 @@ void ModelPool::Grow(const linalg::LinearPrior& prior, bool intercept) {
 void ModelPool::RefreshCovariance(ModelId id) {
   PoolModel& model = Get(id);
   model.covariance.Refresh(model.posterior.factor());
+}
+
+void ModelPool::RefreshCovariances() {
+  for (PoolModel& model : models_) model.covariance.Refresh(model.posterior.factor());
 }
 
 void ModelPool::Observe(ModelId id, std::span<const double> x, double r) {
@@ -110,14 +118,26 @@ void ModelPool::Correct(ModelId id, const linalg::SufficientStats& from,
   if (model.own) model.own->data.Correct(from, to);
 }
 
+const linalg::LowRank* ModelPool::FollowWithCovariance(PoolModel& model,
+                                                       const linalg::SufficientStats& data,
+                                                       int sign) {
+  if (prior_.dim() <= linalg::Covariance::kNarrow) return nullptr;
+  low_rank_.Decompose(data, prior_.dim());
+  if (model.covariance.known() && low_rank_.Pays()) {
+    low_rank_.Change(model.covariance, prior_.noise_variance(), sign);
+  } else {
+    model.covariance.Forget();
+  }
+  return &low_rank_;
+}
+
 void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data) {
   PoolModel& model = Get(id);
   model.periods += periods;
   total_periods_ += periods;
   restructured_ = true;
   if (data.m() == 0) return;
-  model.posterior.Add(data);
-  model.covariance.Forget();
+  model.posterior.Add(data, FollowWithCovariance(model, data, 1));
   if (model.own) model.own->data.Add(data);
 }
 
@@ -131,8 +151,7 @@ void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
   if (model.periods == 0) {
     models_.erase(models_.begin() + (&model - models_.data()));
   } else if (data.m() > 0) {
-    model.posterior.Remove(data);
-    model.covariance.Forget();
+    model.posterior.Remove(data, FollowWithCovariance(model, data, -1));
     if (!model.own) return;
     if (model.own_periods() > 0) {
       model.own->data.Remove(data);

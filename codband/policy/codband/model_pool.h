@@ -10,6 +10,7 @@
 #include "codband/linalg/covariance.h"
 #include "codband/linalg/gaussian_posterior.h"
 #include "codband/linalg/linear_prior.h"
+#include "codband/linalg/low_rank.h"
 #include "codband/linalg/sufficient_stats.h"
 #include "codband/policy/codband/recency.h"
 #include "codband/policy/model_aliases.h"
@@ -99,6 +100,7 @@ class ModelPool {
   // Finds the covariance of a model, if it is not known: O(d³), and nothing up to
   // Covariance::kNarrow features. Precondition: the model exists.
   void RefreshCovariance(ModelId id);
+  void RefreshCovariances();  // of all models
 
   // A model for a first period, which the caller adds at once. Returns its id.
   ModelId Create();
@@ -108,7 +110,8 @@ class ModelPool {
   // One observation of a period leaves the model, O(d²). Precondition: it is one of the model's.
   void Withdraw(ModelId id, std::span<const double> x, double r);
 
-  // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty.
+  // Periods with all their observations come to a model or leave it, O(d³) unless `data` is empty;
+  // beyond Covariance::kNarrow features O(d²) for each direction that they span, if these are few.
   // A model without periods is dropped. Precondition: the model exists.
   void AddPeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
   void RemovePeriods(ModelId id, std::uint64_t periods, const linalg::SufficientStats& data);
@@ -158,6 +161,9 @@ class ModelPool {
 
   PoolModel& Get(ModelId id);
   PoolModel& Insert(ModelId id);
+  // The directions that the data span, if that is of use for a change of the model; nullptr if not.
+  const linalg::LowRank* FollowWithCovariance(PoolModel& model, const linalg::SufficientStats& data,
+                                              int sign);
   void JoinOwn(const ModelAliases& aliases);
 
   linalg::GaussianPosterior prior_;
@@ -168,6 +174,7 @@ class ModelPool {
   std::optional<std::uint32_t> partition_;
   ModelAliases aliases_;
   bool restructured_ = false;  // since MarkPublished
+  linalg::LowRank low_rank_;   // scratch
 };
 
 }  // namespace codband

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codband/base/check.h"
+#include "codband/base/random.h"
 
 namespace codband {
 namespace {
@@ -147,6 +148,49 @@ TEST_F(ModelPoolTest, WhatIsSavedIsReadBackAndGoesOnAsBefore) {
   EXPECT_EQ(restored.clock().now, 1U);
   EXPECT_EQ(restored.model(0).posterior.mean()[0], Posterior(id).mean()[0]);
   EXPECT_EQ(restored.Create(), id + 1);
+}
+
+// Of so many features that covariances are kept: they stay known while periods come and leave, and
+// under another prior.
+TEST(WideModelPoolTest, CovariancesFollowTheirModels) {
+  constexpr std::size_t kDim = linalg::Covariance::kNarrow + 16;
+  RandomStream random({3, 1}, 824);
+  const auto period = [&](std::size_t visits) {
+    linalg::SufficientStats data = linalg::SufficientStats::OfColumns(true);
+    for (std::size_t i = 0; i < visits; ++i) {
+      std::vector<double> x(kDim, 0.0);
+      for (int name = 0; name < 6; ++name) x[random.Below(kDim)] = 1;
+      x.back() = 1;
+      data.Add(x, random.Normal());
+    }
+    return data;
+  };
+  ModelPool pool(linalg::LinearPrior::Isotropic(kDim, 0.5, 0.25));
+  const ModelId id = pool.Create();
+  std::vector<linalg::SufficientStats> periods;
+  for (std::size_t i = 1; i <= 12; ++i) {
+    periods.push_back(period(1 + i));
+    pool.AddPeriods(id, 1, periods.back());
+    if (i % 3 == 0) {
+      pool.RemovePeriods(id, 1, periods.front());
+      periods.erase(periods.begin());
+    }
+    if (i == 8) pool.SetPrior(linalg::LinearPrior::Isotropic(kDim, 2, 0.3));
+    const PoolModel& model = pool.model(0);
+    ASSERT_TRUE(model.covariance.known()) << i;
+    std::vector<double> inverse(linalg::PackedSize(kDim));
+    model.posterior.factor().Invert(inverse);
+    for (std::size_t entry = 0; entry < inverse.size(); ++entry) {
+      ASSERT_NEAR(model.covariance.packed()[entry], inverse[entry], 1e-11) << i;
+    }
+    // The factor is that of the sums.
+    linalg::GaussianPosterior anew = model.posterior;
+    anew.SetPrior(linalg::LinearPrior::Isotropic(kDim, i < 8 ? 0.5 : 2, i < 8 ? 0.25 : 0.3));
+    EXPECT_NEAR(model.posterior.log_determinant(), anew.log_determinant(), 1e-9);
+    for (std::size_t j = 0; j < kDim; ++j) {
+      ASSERT_NEAR(model.posterior.mean()[j], anew.mean()[j], 1e-10);
+    }
+  }
 }
 
 TEST_F(ModelPoolTest, ModelsOutOfOrderAreRefused) {

@@ -149,11 +149,19 @@ ModelEvidence PriorLearner::Accumulate(const ModelPool& pool, const linalg::Line
   models_.assign(pool.size(), {});
   groups_.Start(pool.size());
   for (std::size_t k = 0; k < pool.size(); ++k) {
-    pool.model(k).posterior.factor().Invert(covariance_);
+    ReadCovariance(pool.model(k));
     AddEvidence(pool, k, prior, all);
     AddToMean(pool.model(k).posterior.stats(), prior, 1);
   }
   return all;
+}
+
+void PriorLearner::ReadCovariance(const PoolModel& model) {
+  if (model.covariance.known()) {
+    std::ranges::copy(model.covariance.packed(), covariance_.begin());
+  } else {
+    model.posterior.factor().Invert(covariance_);
+  }
 }
 
 void PriorLearner::AddEvidence(const ModelPool& pool, std::size_t k,
@@ -207,7 +215,7 @@ ModelEvidence PriorLearner::Reweigh(const ModelPool& pool, const linalg::LinearP
   std::ranges::fill(weighted_, 0.0);
   for (std::size_t k = 0; k < pool.size(); ++k) {
     all.Add(models_[k]);
-    pool.model(k).posterior.factor().Invert(covariance_);
+    ReadCovariance(pool.model(k));
     AddToMean(pool.model(k).posterior.stats(), prior, models_[k].weight);
   }
   return all;

@@ -70,6 +70,7 @@ class PriorLearner {
 
   // The sums over all models; `models_` has each alone.
   ModelEvidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);
+  void ReadCovariance(const PoolModel& model);
   void AddEvidence(const ModelPool& pool, std::size_t k, const linalg::LinearPrior& prior,
                    ModelEvidence& all);
   void AddToMean(const linalg::SufficientStats& stats, const linalg::LinearPrior& prior,
