@@ -19,6 +19,10 @@ constexpr std::int64_t kJumpMs = 10'000;
 constexpr std::int64_t kHealMs = 40'000;
 constexpr std::int64_t kClientTimeoutMs = 2000;
 constexpr std::size_t kClientsInPart = 3;
+// What a standby that takes over lacks when all went well.
+constexpr std::uint64_t kNearly = 2;
+// And how far it may be behind while clients go on: some looks at the record.
+constexpr std::uint64_t kLagFrames = 400;
 
 }  // namespace
 
@@ -102,15 +106,65 @@ Checkpoint ToyState::MakeCheckpoint() const {
   return checkpoint;
 }
 
-void ToyHost::Open(const store::PartitionState& state, std::function<void(Status)> done) {
-  const store::Claim claim = state.claim();
-  served_[claim.partition] = {.claim = claim};
-  const Post post = [this, alive = alive_](std::function<void()> task) {
+Post ToyHost::PostHere() {
+  return [this, alive = alive_](std::function<void()> task) {
     timers_.After(0, [alive, task = std::move(task)] {
       if (*alive) task();
     });
   };
-  CatchUp(log_, claim.partition, disk_[claim.partition], state.last_sequence, post,
+}
+
+void ToyHost::Follow(store::Partition partition, std::uint64_t last) {
+  Standby& standby = standbys_[partition];
+  standby.ended = false;
+  if (!standby.reading && disk_[partition].position().sequence < last) ReadOn(partition, last);
+}
+
+void ToyHost::ReadOn(store::Partition partition, std::uint64_t last) {
+  Standby& standby = standbys_[partition];
+  standby.reading = true;
+  const auto done = [this, alive = alive_, partition](const Status& status) {
+    if (!*alive) return;
+    Standby& read = standbys_[partition];
+    read.reading = false;
+    if (read.caught_up && status.code() == StatusCode::kNotFound && on_anew) on_anew();
+    read.caught_up = status.ok();
+    const auto then = std::exchange(read.then, {});
+    if (read.ended || then) standbys_.erase(partition);
+    if (then) then();
+  };
+  ToyState& state = disk_[partition];
+  if (standby.caught_up) return FollowLog(log_, partition, state, last, PostHere(), done);
+  CatchUp(log_, partition, state, last, PostHere(), done);
+}
+
+void ToyHost::EndFollow(store::Partition partition) {
+  const auto standby = standbys_.find(partition);
+  if (standby == standbys_.end()) return;
+  standby->second.ended = true;
+  if (!standby->second.reading) standbys_.erase(standby);
+}
+
+std::uint64_t ToyHost::FollowedTo(store::Partition partition) const {
+  return disk_[partition].position().sequence;
+}
+
+void ToyHost::Open(const store::PartitionState& state, std::function<void(Status)> done) {
+  served_[state.partition] = {.claim = state.claim(), .appending = true};  // the replica is in use
+  const auto standby = standbys_.find(state.partition);
+  if (standby != standbys_.end() && standby->second.reading) {
+    standby->second.then = [this, state, done] { OpenNow(state, done); };
+    return;
+  }
+  standbys_.erase(state.partition);
+  OpenNow(state, done);
+}
+
+void ToyHost::OpenNow(const store::PartitionState& state, const std::function<void(Status)>& done) {
+  const store::Claim claim = state.claim();
+  const std::uint64_t has = disk_[claim.partition].position().sequence;
+  if (on_open) on_open(state.last_sequence - std::min(has, state.last_sequence));
+  CatchUp(log_, claim.partition, disk_[claim.partition], state.last_sequence, PostHere(),
           [this, alive = alive_, claim, done](const Status& status) {
             if (!*alive) return;
             Served& served = served_[claim.partition];
@@ -119,7 +173,6 @@ void ToyHost::Open(const store::PartitionState& state, std::function<void(Status
             served.open = status.ok();
             done(status);
           });
-  served_[claim.partition].appending = true;  // the replica is in use
 }
 
 void ToyHost::Close(store::Partition partition, bool, std::function<void()> done) {
@@ -269,6 +322,10 @@ void ClusterSimulation::StartNode(std::size_t index) {
   machine.host->on_fenced = [&node = *machine.node](const store::Claim& claim) {
     node.NoteBroken(claim, true);
   };
+  machine.host->on_open = [this](std::uint64_t lacked) {
+    if (lacked <= kNearly) ++counts_.ready;
+  };
+  machine.host->on_anew = [this] { ++counts_.anew; };
   machine.node->Start();
 }
 
@@ -396,7 +453,32 @@ std::vector<std::string> ClusterSimulation::Run() {
     }
   }
   Check();
+  CheckStandbys();
   return problems_;
+}
+
+// All is well: every partition has a standby, if there is a node for it, that has nearly all of it.
+void ClusterSimulation::CheckStandbys() {
+  const auto states = record_->ListPartitions();
+  const auto nodes = record_->ListNodes();
+  for (const store::PartitionState& state : states) {
+    bool followed = false;
+    std::size_t others = 0;
+    for (const store::NodeState& node : nodes) {
+      if (node.lease_left_ms <= 0 || node.draining || node.name == state.owner) continue;
+      ++others;
+      for (const store::Followed& each : node.follows) {
+        if (each.partition != state.partition) continue;
+        followed = true;
+        if (each.sequence + kLagFrames >= state.last_sequence) continue;
+        problems_.push_back(fmt::format("partition {}: {} has followed up to frame {} of {}",
+                                        state.partition, node.name, each.sequence,
+                                        state.last_sequence));
+      }
+    }
+    if (followed || others == 0 || state.last_sequence < 2) continue;
+    problems_.push_back(fmt::format("partition {}: nobody follows it", state.partition));
+  }
 }
 
 void ClusterSimulation::Check() {

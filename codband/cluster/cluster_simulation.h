@@ -80,11 +80,16 @@ class ToyHost final : public PartitionHost {
 
   void Open(const store::PartitionState& state, std::function<void(Status)> done) override;
   void Close(store::Partition partition, bool fenced, std::function<void()> done) override;
+  void Follow(store::Partition partition, std::uint64_t last) override;
+  void EndFollow(store::Partition partition) override;
+  std::uint64_t FollowedTo(store::Partition partition) const override;
 
   // kUnavailable: try again, perhaps elsewhere.
   void Submit(store::Partition partition, std::uint64_t client, std::uint64_t command, Done done);
 
   std::function<void(const store::Claim&)> on_fenced;
+  std::function<void(std::uint64_t lacked)> on_open;  // so many frames of the log
+  std::function<void()> on_anew;  // the log does not reach back to a followed one any more
 
  private:
   struct Command {
@@ -102,6 +107,16 @@ class ToyHost final : public PartitionHost {
     std::vector<Command> queue = {};
     std::function<void()> closed = {};
   };
+  // A partition that is followed. What is read goes on when it is not followed any more.
+  struct Standby {
+    bool reading = false;
+    bool caught_up = false;  // once: what is new is all that is read
+    bool ended = false;
+    std::function<void()> then = {};  // when nothing is read any more
+  };
+  Post PostHere();
+  void ReadOn(store::Partition partition, std::uint64_t last);
+  void OpenNow(const store::PartitionState& state, const std::function<void(Status)>& done);
   void Next(store::Partition partition);
   void Answered(store::Partition partition, const Command& command, const store::LogFrame& frame,
                 const Status& status);
@@ -114,6 +129,7 @@ class ToyHost final : public PartitionHost {
   const std::uint64_t between_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::map<store::Partition, Served> served_;
+  std::map<store::Partition, Standby> standbys_;
 };
 
 // A whole cluster in one thread, by a seed: nodes, clients and a record, and everything that can
@@ -128,7 +144,7 @@ class ClusterSimulation {
 
   struct Counts {
     std::uint64_t acknowledged = 0, refused = 0, crashes = 0, stops = 0, cuts = 0, jumps = 0,
-                  drains = 0, takeovers = 0, checkpoints = 0;
+                  drains = 0, takeovers = 0, checkpoints = 0, ready = 0, anew = 0;
   };
   Counts counts() const { return counts_; }
 
@@ -142,6 +158,7 @@ class ClusterSimulation {
   void ScheduleFaults();
   void SendNext(std::size_t client);
   void Check();
+  void CheckStandbys();
   std::uint64_t Below(std::uint64_t bound) { return random_.Below(bound); }
 
   const std::uint64_t seed_;
