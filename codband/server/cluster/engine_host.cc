@@ -77,9 +77,10 @@ void EngineHost::Open(const store::PartitionState& state, std::function<void(Sta
 void EngineHost::Follow(store::Partition partition, std::uint64_t last) {
   Life& life = LifeOf(partition);
   const std::lock_guard lock(life.mutex);
-  life.follows = life.asked = true;
+  life.follows = true;
   life.follow_to = last;
-  life.changed.notify_all();
+  life.asked = life.standby == nullptr || life.standby->reached() < last;
+  if (life.asked) life.changed.notify_all();
 }
 
 void EngineHost::EndFollow(store::Partition partition) {
@@ -143,7 +144,6 @@ void EngineHost::FollowOn(store::Partition partition, Life& life, std::uint64_t 
                                .engine = EngineOptionsOf(partition)});
     if (!life.follows && !life.opening) life.standby->Stop();
   }
-  if (life.standby->reached() >= last) return;
   const Status status = life.standby->Follow(last);
   const std::lock_guard lock(life.mutex);
   const bool news = life.follows && std::exchange(life.told, !status.ok()) != !status.ok();
