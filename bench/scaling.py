@@ -7,6 +7,7 @@ that a request takes, the messages and the bytes, which do not depend on how man
 
   bench/scaling.py throttled          rank and reward, N nodes of 10% of a core each
   bench/scaling.py low                at a fixed low rate, nodes not throttled: processor time
+  bench/scaling.py idle               processor time while nobody asks, ten seconds after the last request
   bench/scaling.py pool               bytes of pool exchange for each learned reward, as they fall
                                       with what was learned
 
@@ -126,7 +127,7 @@ class Node:
         self.group = Group(number, group)
         command = [args.program, "serve", "--data", directory / f"n{number}", "--listen", "127.0.0.1:0",
                    "--cluster", dsn, "--name", f"n{number}", "--partitions", str(args.partitions),
-                   "--set", f"features.dimension={args.dim}", "--set", "log.level=error"]
+                   "--set", f"features.dimension={args.dim}", "--set", "log.level=error", *args.flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.group.add(self.process.pid)
         self.port = None
@@ -317,6 +318,23 @@ def low(args):
     return rows
 
 
+def at_rest(args):
+    rows = []
+    for count in args.nodes:
+        cluster = Cluster(count, args)
+        try:
+            cluster.put_items()
+            cluster.load("--warm", str(args.warm), "--seconds", "0.1")
+            time.sleep(10)
+            rows.append({"nodes": count} | {f"{name}_cores": cores
+                                            for name, cores in idle(cluster, args.seconds).items()})
+        finally:
+            cluster.stop()
+    show(rows, [("nodes", "nodes", "{}"), ("nodes, cores", "nodes_cores", "{:.4f}"),
+                ("PostgreSQL, cores", "postgres_cores", "{:.4f}")])
+    return rows
+
+
 def pool(args):
     rows = []
     cluster = Cluster(args.nodes[0], args)
@@ -336,7 +354,7 @@ def pool(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("throttled", "low", "pool"))
+    parser.add_argument("what", choices=("throttled", "low", "idle", "pool"))
     parser.add_argument("--nodes", type=lambda text: [int(each) for each in text.split(",")])
     parser.add_argument("--share", type=float, default=0.1, help="of a core, for each node")
     parser.add_argument("--weight", type=float, default=1,
@@ -352,11 +370,13 @@ def main():
     parser.add_argument("--candidates", type=int, default=50)
     parser.add_argument("--program", default=ROOT / "build/release/codband/codband")
     parser.add_argument("--load", default=ROOT / "build/dev/bench/serve_load")
+    parser.add_argument("--no-standby", dest="flags", action="store_const", const=["--no-standby"], default=[],
+                        help="no node follows what others serve")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     if args.nodes is None:
         args.nodes = [2] if args.what == "pool" else [1, 2, 4, 8]
-    rows = {"throttled": throttled, "low": low, "pool": pool}[args.what](args)
+    rows = {"throttled": throttled, "low": low, "idle": at_rest, "pool": pool}[args.what](args)
     if args.json:
         args.json.write_text(json.dumps({"what": args.what, "rows": rows}, indent=1))
 

@@ -52,6 +52,9 @@ class ClusterTraffic {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   double AwaitAllClients() const { return Await(static_cast<int>(clients_.size())); }
+  // Seconds that the slowest request has taken, with all its tries, of those that were answered
+  // since this was asked last.
+  double TakeLongest() { return longest_.exchange(0); }
 
   void Stop() {
     stop_ = true;
@@ -97,7 +100,13 @@ class ClusterTraffic {
          std::chrono::steady_clock::now() - start < kAnswerPatience; ++i) {
       const std::vector<std::uint16_t> ports = ports_();
       if (!ports.empty()) {
-        if (auto json = AskOnce(ports[i % ports.size()], method, target, body)) return *json;
+        if (auto json = AskOnce(ports[i % ports.size()], method, target, body)) {
+          const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+          double longest = longest_;
+          while (longest < took.count() && !longest_.compare_exchange_weak(longest, took.count())) {
+          }
+          return *json;
+        }
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -118,6 +127,7 @@ class ClusterTraffic {
   const Ports ports_;
   std::atomic<bool> stop_{false};
   std::atomic<int> acknowledged_{0};
+  mutable std::atomic<double> longest_{0};
   std::mutex mutex_;  // guards what follows
   std::map<std::string, int> by_user_;
   std::vector<std::string> events_;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "codband/base/file.h"
 #include "tests/cluster_traffic.h"
 #include "tests/serve_cluster_testing.h"
 
@@ -47,6 +48,46 @@ TEST_F(ServeClusterTest, AKilledNodeIsReplacedAndNothingAcknowledgedIsLost) {
   for (const std::string& event : acknowledged) {
     EXPECT_EQ(Reward({a.get(), b.get()}, event), "duplicate") << event;
   }
+}
+
+// The other node has the owner's frames and has learned along: it says so, and goes on from there.
+TEST_F(ServeClusterTest, AStandbyFollowsTheOwnerAndTakesOver) {
+  settings_.back() = "log.level=info";
+  auto a = StartNode("a");
+  ASSERT_TRUE(a->listens());
+  ASSERT_EQ(Rank({a.get()}, "event0").status / 100, 2U);
+  const std::filesystem::path lines = root_ / "b.log";
+  auto b =
+      std::make_unique<ServerProcess>(root_ / "b", settings_, "exec 2>" + lines.string(),
+                                      std::vector<std::string>{"--cluster", dsn_, "--name", "b"});
+  ASSERT_TRUE(b->listens());
+  for (int i = 1; i < 30; ++i) {
+    const std::string event = "event" + std::to_string(i);
+    ASSERT_EQ(Rank({a.get()}, event).status / 100, 2U);
+    ASSERT_EQ(Reward({a.get()}, event), "accepted");
+  }
+  // All frames but the last, which is not final yet.
+  const std::uint64_t frames = Ask("last_sequence") - 1;
+  cluster::WaitUntil([&] { return FollowedBy("b") >= frames; });
+  EXPECT_GE(FollowedBy("b"), frames);
+  EXPECT_EQ(FollowedBy("a"), 0U);
+  const std::string metrics = Ask({b.get()}, "GET", "/metrics", "").body;
+  EXPECT_NE(metrics.find("\ncodband_cluster_partitions_followed 1\n"), std::string::npos);
+  EXPECT_NE(metrics.find("\ncodband_cluster_partitions_here 0\n"), std::string::npos);
+  auto c = StartNode("c");
+  ASSERT_TRUE(c->listens());
+  a->Stop(SIGKILL);
+  EXPECT_EQ(Reward({b.get()}, "event0"), "accepted");
+  EXPECT_NE(ReadFile(lines).value().find("partition 0: it was followed up to frame"),
+            std::string::npos);
+  EXPECT_EQ(Reward({b.get()}, "event29"), "duplicate");
+  const auto user = Ask({b.get()}, "GET", "/v1/users/u3", "");
+  EXPECT_EQ(Json::parse(user.body)["observations"], 3) << user.body;
+  // The next standby begins with what the log and its checkpoint have.
+  cluster::WaitUntil([&] { return FollowedBy("c") >= frames; });
+  EXPECT_GE(FollowedBy("c"), frames);
+  EXPECT_EQ(b->Stop(SIGTERM), 0);
+  EXPECT_EQ(Reward({c.get()}, "event0"), "duplicate");
 }
 
 // The owner sleeps while another node takes over. When it wakes up it finds a request in its

@@ -78,6 +78,18 @@ class ServeClusterTest : public testing::Test {
     return reply.ok() ? reply.rows.Number(0, 0) : 0;
   }
 
+  // Up to which frame this node follows the one partition; 0: it does not.
+  std::uint64_t FollowedBy(const std::string& node) const {
+    cluster::Psql psql("codband", database_);
+    const cluster::Reply reply = psql.connection().Run(
+        {"followed_by",
+         "SELECT split_part(follows, ':', 2)::bigint FROM nodes WHERE name = $1 AND "
+         "follows LIKE '%:%'"},
+        {node});
+    EXPECT_TRUE(reply.ok()) << reply.problem;
+    return reply.ok() && !reply.rows.empty() ? reply.rows.Number(0, 0) : 0;
+  }
+
   std::vector<std::string> settings_ = {"policy.spec=linucb", "durability.checkpoint_events=7",
                                         "log.level=warning"};
   std::vector<std::string> flags_ = {};

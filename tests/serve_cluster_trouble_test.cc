@@ -153,7 +153,7 @@ TEST_F(ServeClusterTroubleTest, OldTablesAreBroughtUpToDate) {
   cluster::Psql psql("codband", database_);
   psql.Run(
       "DROP TABLE shared_log; ALTER TABLE partitions DROP COLUMN wanted; ALTER TABLE nodes DROP "
-      "COLUMN version, DROP COLUMN draining; UPDATE about SET version = 1");
+      "COLUMN version, DROP COLUMN draining, DROP COLUMN follows; UPDATE about SET version = 1");
   std::filesystem::remove_all(root_ / "a");
   a = StartNodeWithLog("a");
   ASSERT_TRUE(a->listens());

@@ -50,7 +50,10 @@ class ServeErasureTest : public ServePartitionsTest {
   }
 };
 
+// The node that does not serve the partition any more does not follow it either: it has a copy that
+// is left.
 TEST_F(ServeErasureTest, NothingIsLeftOfAUserAnywhere) {
+  flags_.push_back("--no-standby");
   auto a = StartNode("a");
   auto b = StartNode("b");
   ASSERT_TRUE(a->listens() && b->listens());

@@ -43,7 +43,8 @@ class ServePatroniTest : public ServeClusterTest {
       FAIL() << "Patroni and etcd are not installed: run scripts/setup.sh --slow";
     }
     MakeRoot();
-    settings_ = {"durability.checkpoint_events=50", "log.level=error"};
+    // In full it takes longer than an event is remembered otherwise.
+    settings_ = {"durability.checkpoint_events=50", "log.level=error", "rewards.wait_seconds=7200"};
     database_servers_ = std::make_unique<PatroniCluster>();
     ASSERT_TRUE(database_servers_->Run("CREATE DATABASE loop"));
     dsn_ = database_servers_->Dsn("loop");

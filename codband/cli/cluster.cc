@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codband/base/parse.h"
@@ -34,7 +35,8 @@ struct ClusterFlags {
 };
 
 constexpr std::string_view kClusterFooter = R"(
-status lists the nodes and who owns which partition, as the database has it now. It changes nothing.
+status lists the nodes, who owns which partition, and who follows it as its standby, lacking how many
+frames of the log, as the database has it now. It changes nothing.
 
 move puts a partition on a node, where it then stays while that node lives, and waits until the node
 has it; '--to any' ends that: it may be on any node again. Requests for it wait for a moment
@@ -90,6 +92,26 @@ std::string LeaseText(std::int64_t left_ms) {
   return left_ms > 0 ? fmt::format("{:.1f} s", static_cast<double>(left_ms) / 1000) : "over";
 }
 
+constexpr std::size_t kStandby = 7;  // characters, as its title has
+
+// Who follows a partition, the one that has most of it, and how many frames it lacks.
+std::pair<std::string, std::string> StandbyText(const cluster::PartitionMap& map,
+                                                const store::PartitionState& state) {
+  std::pair<std::string, std::string> text("-", "-");
+  std::uint64_t least = 0;
+  for (const store::NodeState& node : map.nodes) {
+    if (node.lease_left_ms <= 0 || node.name == state.owner) continue;
+    for (const store::Followed& each : node.follows) {
+      if (each.partition != state.partition) continue;
+      const std::uint64_t lag = map.LagOf(each);
+      if (text.first != "-" && lag >= least) continue;
+      least = lag;
+      text = {node.name, fmt::format("{}", lag)};
+    }
+  }
+  return text;
+}
+
 Status PrintStatus(const cluster::PartitionMap& map) {
   std::size_t width = 4;
   for (const auto& node : map.nodes) width = std::max(width, node.name.size());
@@ -103,17 +125,19 @@ Status PrintStatus(const cluster::PartitionMap& map) {
                LeaseText(node.lease_left_ms), has, node.version.empty() ? "-" : node.version,
                node.url, node.draining ? "  draining" : "");
   }
-  fmt::print("\npartition  {:{}}  {:>6}  {:>6}  {:>10}  {:>10}  wanted on\n", "owner", width,
-             "lease", "epoch", "frames", "in the log");
+  fmt::print("\npartition  {:{}}  {:>6}  {:>6}  {:>10}  {:>10}  {:{}}  {:>6}  wanted on\n", "owner",
+             width, "lease", "epoch", "frames", "in the log", "standby", std::max(width, kStandby),
+             "lag");
   std::size_t unserved = 0;
   for (const auto& state : map.partitions) {
     const bool served = map.IsOwned(state.partition);
     if (!served) ++unserved;
-    fmt::print("{:9}  {:{}}  {:>6}  {:6}  {:10}  {:10}  {}\n", state.partition,
+    const auto [standby, lag] = StandbyText(map, state);
+    fmt::print("{:9}  {:{}}  {:>6}  {:6}  {:10}  {:10}  {:{}}  {:>6}  {}\n", state.partition,
                state.owner.empty() ? "-" : state.owner, width,
                state.owner.empty() ? "-" : LeaseText(state.lease_left_ms), state.epoch,
-               state.last_sequence, state.last_sequence + 1 - state.first_sequence,
-               state.wanted.empty() ? "any" : state.wanted);
+               state.last_sequence, state.last_sequence + 1 - state.first_sequence, standby,
+               std::max(width, kStandby), lag, state.wanted.empty() ? "any" : state.wanted);
   }
   if (unserved == 0) return {};
   return {StatusCode::kUnavailable, fmt::format("{} of {} partitions are served by nobody now",

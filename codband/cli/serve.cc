@@ -223,6 +223,9 @@ void AddServeCommand(CLI::App& app, Status& status, int& exit_code) {
                  "1)");
   command.Option("--node-url", flags->cluster.url, "URL",
                  "Where other nodes reach this one (default: as it listens)");
+  command.Switch(
+      "--no-standby", flags->cluster.no_standby,
+      "Follow no partition that other nodes serve: its takeovers begin with catching up");
   command.Run(status, [flags, &exit_code] { return RunServe(*flags, exit_code); });
 }
 

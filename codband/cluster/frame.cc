@@ -70,6 +70,14 @@ void PutPosition(const Position& position, StoreBatch& batch) {
   batch.Put(Table::kMeta, std::string(kPositionKey), out.Take());
 }
 
+Result<StoreBatch> ApplyFrame(const store::LogFrame& frame, store::Store& store) {
+  auto batch = DecodeFrame(frame.bytes);
+  if (!batch.ok()) return batch.status();
+  PutPosition({.sequence = frame.sequence, .epoch = frame.epoch}, batch.value());
+  CODBAND_RETURN_IF_ERROR(store.Write(batch.value(), false));
+  return batch;
+}
+
 Result<Position> GetPosition(const store::Store& store) {
   std::string bytes;
   const Status found = store.Get(Table::kMeta, kPositionKey, bytes);

@@ -17,6 +17,8 @@ Result<store::StoreBatch> DecodeFrame(std::string_view bytes);
 // A store that follows a partition's log has its position in a record of kMeta, which is written
 // with the changes of the frame: both or neither.
 void PutPosition(const Position& position, store::StoreBatch& batch);
+// Writes a frame and its position, without a sync; returns what was written.
+Result<store::StoreBatch> ApplyFrame(const store::LogFrame& frame, store::Store& store);
 // 0 if there is none.
 Result<Position> GetPosition(const store::Store& store);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "codband/base/version.h"
@@ -57,11 +58,16 @@ void Node::Tell(LogLevel level, std::string message) const {
 }
 
 store::NodeState Node::Self() const {
-  return {.name = options_.name,
-          .url = options_.url,
-          .instance = options_.instance,
-          .version = std::string(kVersion),
-          .draining = draining_};
+  store::NodeState self{.name = options_.name,
+                        .url = options_.url,
+                        .instance = options_.instance,
+                        .version = std::string(kVersion),
+                        .draining = draining_,
+                        .standby = options_.standby};
+  for (const store::Partition partition : followed_) {
+    self.follows.push_back({.partition = partition, .sequence = host_.FollowedTo(partition)});
+  }
+  return self;
 }
 
 void Node::KeepAlive() {
@@ -123,9 +129,50 @@ void Node::Look() {
       if (!states.ok()) return;
       map_.partitions = std::move(states).value();
       if (options_.on_map) options_.on_map(map_);
+      LookWhenALeaseEnds();
       Balance();
+      FollowOthers();
     }));
   }));
+}
+
+// One that is not prolonged ends before the next tick: what it leaves is taken at once.
+void Node::LookWhenALeaseEnds() {
+  const std::int64_t tick_ms = options_.lease_ms / kSigns;
+  std::int64_t soonest_ms = tick_ms;
+  const auto consider = [&](const std::string& of, std::int64_t left_ms) {
+    if (of != options_.name && left_ms > 0) soonest_ms = std::min(soonest_ms, left_ms);
+  };
+  for (const store::NodeState& node : map_.nodes) consider(node.name, node.lease_left_ms);
+  for (const store::PartitionState& state : map_.partitions) {
+    consider(state.owner, state.lease_left_ms);
+  }
+  if (soonest_ms == tick_ms) return;
+  timers_.After(soonest_ms + 1, [alive = alive_, this] {
+    if (*alive && registered_) Look();
+  });
+}
+
+// A frame that has a successor is final: its owner was told so before it appended the next one. The
+// last one may still be lost with a database that fails over.
+void Node::FollowOthers() {
+  if (draining_ || !options_.standby) return;
+  const std::vector<store::Partition> planned = PlanStandbys(map_, options_.name);
+  std::set<store::Partition> following;
+  for (const store::PartitionState& state : map_.partitions) {
+    const store::Partition partition = state.partition;
+    if (held_.contains(partition)) continue;
+    const bool mine = std::ranges::binary_search(planned, partition);
+    // It goes on until another one has begun.
+    const bool kept = followed_.contains(partition) && !map_.IsFollowed(partition, options_.name);
+    if ((!mine && !kept) || state.last_sequence < 2) continue;
+    following.insert(partition);
+    host_.Follow(partition, state.last_sequence - 1);
+  }
+  for (const store::Partition partition : followed_) {
+    if (!following.contains(partition) && !held_.contains(partition)) host_.EndFollow(partition);
+  }
+  followed_ = std::move(following);
 }
 
 void Node::Balance() {
@@ -147,7 +194,10 @@ void Node::Balance() {
   if (!plan.take.empty() && !std::exchange(taking_, true)) Take(plan.take[0]);
   // One at a time: what is given up must first be served elsewhere.
   if (!plan.give.empty() && !moving) {
-    not_before_ms_[plan.give[0]] = timers_.now_ms() + 2 * options_.lease_ms;
+    // What is wanted elsewhere is not taken anyway, and may soon be wanted here again.
+    if (map_.partitions[plan.give[0]].wanted.empty()) {
+      not_before_ms_[plan.give[0]] = timers_.now_ms() + 2 * options_.lease_ms;
+    }
     Close(plan.give[0], false);
   }
 }
@@ -168,6 +218,7 @@ void Node::Take(store::Partition partition) {
                  }
                  const store::Claim claim = state.value().claim();
                  held_[partition] = {.claim = claim};
+                 followed_.erase(partition);
                  Tell(LogLevel::kInfo,
                       fmt::format("takes partition {}, epoch {}, {} frames", partition, claim.epoch,
                                   state.value().last_sequence));
@@ -221,6 +272,7 @@ void Node::GiveUp(const store::Claim& claim) {
 void Node::Drain(std::function<void()> done) {
   draining_ = true;
   drained_ = std::move(done);
+  for (const store::Partition partition : std::exchange(followed_, {})) host_.EndFollow(partition);
   // So that others take what it gives up as soon as it does.
   if (registered_) log_.KeepNode(Self(), options_.lease_ms, [](const Status&) {});
   std::vector<store::Partition> all;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ class PartitionHost {
   // Serves it no longer. `done`, from any thread: nothing of it is under way any more, and the
   // partition may be opened again. `fenced`: it belongs to somebody else already.
   virtual void Close(store::Partition partition, bool fenced, std::function<void()> done) = 0;
+
+  // Follows the log of a partition that is not open, so that a later Open has little left to do.
+  // Frames up to `last` are final. Said again whenever there is more; failures are tried again
+  // then.
+  virtual void Follow(store::Partition partition, std::uint64_t last) = 0;
+  // No longer. What was read may be kept.
+  virtual void EndFollow(store::Partition partition) = 0;
+  // The last frame that a followed partition has; 0: none yet.
+  virtual std::uint64_t FollowedTo(store::Partition partition) const = 0;
 };
 
 struct NodeOptions {
@@ -33,13 +43,15 @@ struct NodeOptions {
   std::string url = {};
   std::string instance = {};     // of this process, random
   std::int64_t lease_ms = 3000;  // after so long without a sign of life others take over
+  bool standby = true;           // follows its share of what others serve
   LogSink log = {};              // may be empty
   // Told of the map whenever it was seen; may be empty.
   std::function<void(const PartitionMap&)> on_map = {};
 };
 
 // One node of a cluster: makes itself known, takes its share of the partitions, keeps their leases,
-// gives some up when others come, takes over from the dead. It decides nothing alone: the log does.
+// gives some up when others come, takes over from the dead; and follows its share of those that
+// others serve. It decides nothing alone: the log does.
 //
 // Everything runs on the timers, one task after the other: the functions are called from there too,
 // or before the timers run. Log, host and timers outlive it.
@@ -78,7 +90,9 @@ class Node {
   void KeepAlive();
   void Renew();
   void Look();
+  void LookWhenALeaseEnds();
   void Balance();
+  void FollowOthers();
   void Take(store::Partition partition);
   void Opened(const store::Claim& claim, const Status& status);
   void Close(store::Partition partition, bool fenced);
@@ -95,6 +109,7 @@ class Node {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   PartitionMap map_;
   std::map<store::Partition, Held> held_;
+  std::set<store::Partition> followed_;
   std::map<store::Partition, std::int64_t> not_before_ms_;  // when it may be taken again
   bool registered_ = false;
   bool looking_ = false;

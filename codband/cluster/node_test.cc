@@ -16,14 +16,23 @@ constexpr std::int64_t kLeaseMs = 3000;
 // Serves nothing, but says so.
 class IdleHost final : public PartitionHost {
  public:
-  void Open(const store::PartitionState&, std::function<void(Status)> done) override {
+  void Open(const store::PartitionState& state, std::function<void(Status)> done) override {
     ++opened;
+    follows.erase(state.partition);
     done(outcome);
   }
   void Close(store::Partition, bool, std::function<void()> done) override { done(); }
+  void Follow(store::Partition partition, std::uint64_t last) override {
+    follows[partition] = last;
+  }
+  void EndFollow(store::Partition partition) override { follows.erase(partition); }
+  std::uint64_t FollowedTo(store::Partition partition) const override {
+    return follows.at(partition);
+  }
 
   Status outcome;
   int opened = 0;
+  std::map<store::Partition, std::uint64_t> follows;
 };
 
 class NodeTest : public testing::Test {
@@ -93,6 +102,62 @@ TEST_F(NodeTest, ADrainedNodeLeavesAtOnce) {
   EXPECT_TRUE(drained);
   EXPECT_EQ(b.served(), 4U);
   EXPECT_EQ(record_.ListNodes().size(), 1U);
+}
+
+// Without waiting, however often.
+TEST_F(NodeTest, APartitionThatIsMovedToAndFroIsServedAtOnce) {
+  Process a(*this, "a", "1");
+  Process b(*this, "b", "2");
+  time_.RunFor(10'000);
+  for (int i = 0; i < 6; ++i) {
+    Process& target = i % 2 == 0 ? b : a;
+    ASSERT_TRUE(record_.Want(0, i % 2 == 0 ? "b" : "a").ok());
+    time_.RunFor(1000);
+    EXPECT_TRUE(target.node.serves(0)) << i;
+  }
+}
+
+// With nothing but looks: a frame is followed when the next one is there.
+TEST_F(NodeTest, WhatOthersServeIsFollowedUpToTheLastFinalFrame) {
+  Process a(*this, "a", "1");
+  time_.RunFor(2000);
+  Process b(*this, "b", "2");
+  time_.RunFor(10'000);
+  EXPECT_TRUE(a.host.follows.empty());
+  const auto append = [&](std::uint64_t frames) {
+    for (store::Partition i = 0; i < 4; ++i) {
+      const store::PartitionState state = record_.ListPartitions()[i];
+      for (std::uint64_t n = 1; n <= frames; ++n) {
+        ASSERT_TRUE(record_.Append(state.claim(), 0, state.last_sequence + n, "x").ok());
+      }
+    }
+    time_.RunFor(2000);
+  };
+  append(1);
+  EXPECT_TRUE(a.host.follows.empty());
+  append(4);
+  ASSERT_EQ(a.host.follows.size(), 2U);
+  ASSERT_EQ(b.host.follows.size(), 2U);
+  for (const auto& [partition, last] : a.host.follows) {
+    EXPECT_TRUE(b.node.serves(partition));
+    EXPECT_EQ(last, 4U);
+  }
+  // One that leaves follows nothing any more.
+  b.node.Drain([] {});
+  time_.RunFor(2000);
+  EXPECT_TRUE(b.host.follows.empty());
+  EXPECT_TRUE(a.host.follows.empty());
+  EXPECT_EQ(a.served(), 4U);
+}
+
+TEST_F(NodeTest, ALeaseThatEndsIsNoticedThen) {
+  Process a(*this, "a", "1");
+  time_.RunFor(5000);
+  auto b = std::make_unique<Process>(*this, "b", "2");
+  time_.RunFor(10'000);
+  b.reset();  // a quarter of a second after its last sign of life, and as long before the next look
+  time_.RunFor(kLeaseMs - 200);
+  EXPECT_EQ(a.served(), 4U);
 }
 
 TEST_F(NodeTest, WhatCannotBeServedIsGivenToOthers) {

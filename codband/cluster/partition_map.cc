@@ -5,6 +5,13 @@
 #include <map>
 
 namespace codband::cluster {
+namespace {
+
+bool Follows(const store::NodeState& node, store::Partition partition) {
+  return std::ranges::count(node.follows, partition, &store::Followed::partition) > 0;
+}
+
+}  // namespace
 
 std::uint64_t PartitionMap::version() const {
   std::uint64_t sum = 0;
@@ -21,6 +28,18 @@ std::string PartitionMap::UrlOf(store::Partition partition) const {
   const store::PartitionState& state = partitions[partition];
   const store::NodeState* node = state.owner.empty() ? nullptr : FindNode(state.owner);
   return node == nullptr ? "" : node->url;
+}
+
+std::uint64_t PartitionMap::LagOf(const store::Followed& followed) const {
+  if (followed.partition >= partitions.size()) return 0;
+  const std::uint64_t last = partitions[followed.partition].last_sequence;
+  return last > followed.sequence + 1 ? last - 1 - followed.sequence : 0;
+}
+
+bool PartitionMap::IsFollowed(store::Partition partition, std::string_view but) const {
+  return std::ranges::any_of(nodes, [&](const store::NodeState& node) {
+    return node.name != but && node.lease_left_ms > 0 && Follows(node, partition);
+  });
 }
 
 namespace {
@@ -41,6 +60,53 @@ std::map<std::string_view, std::size_t> Bearers(const PartitionMap& map, std::st
 }
 
 }  // namespace
+
+std::vector<store::Partition> PlanStandbys(const PartitionMap& map, std::string_view node) {
+  std::vector<const store::NodeState*> able;
+  for (const auto& [name, none] : Bearers(map, node)) {
+    const store::NodeState* const state = map.FindNode(name);
+    if (state != nullptr && state->standby && !state->draining) able.push_back(state);
+  }
+  // How much each follows: of one owner, and in all.
+  std::map<std::string_view, std::map<std::string_view, std::size_t>> of_owner;
+  std::map<std::string_view, std::size_t> in_all;
+  std::vector<const store::NodeState*> chosen(map.partitions.size());
+  const auto choose = [&](const store::PartitionState& state, const store::NodeState* standby) {
+    chosen[state.partition] = standby;
+    ++of_owner[state.owner][standby->name];
+    ++in_all[standby->name];
+  };
+  const std::size_t most =
+      able.empty() ? 0 : (map.partitions.size() + able.size() - 1) / able.size();
+  for (const store::PartitionState& state : map.partitions) {
+    const store::NodeState* kept = nullptr;
+    for (const store::NodeState* each : able) {
+      if (each->name == state.owner) continue;
+      const bool follows = Follows(*each, state.partition) && in_all[each->name] < most;
+      if (each->name == state.wanted || (follows && kept == nullptr)) kept = each;
+      if (each->name == state.wanted) break;
+    }
+    if (kept != nullptr) choose(state, kept);
+  }
+  for (const store::PartitionState& state : map.partitions) {
+    if (chosen[state.partition] != nullptr) continue;
+    const store::NodeState* least = nullptr;
+    const auto load = [&](const store::NodeState* each) {
+      return std::pair(of_owner[state.owner][each->name], in_all[each->name]);
+    };
+    for (const store::NodeState* each : able) {
+      if (each->name == state.owner) continue;
+      if (least == nullptr || load(each) < load(least)) least = each;
+    }
+    if (least != nullptr) choose(state, least);
+  }
+  std::vector<store::Partition> planned;
+  for (const store::PartitionState& state : map.partitions) {
+    const store::NodeState* const standby = chosen[state.partition];
+    if (standby != nullptr && standby->name == node) planned.push_back(state.partition);
+  }
+  return planned;
+}
 
 Plan MakePlan(const PartitionMap& map, std::string_view node,
               const std::vector<store::Partition>& held,
@@ -100,6 +166,11 @@ Plan MakePlan(const PartitionMap& map, std::string_view node,
     // Nodes begin at different places, so that they do not all try the same.
     const std::size_t start = std::hash<std::string_view>()(node) % available.size();
     std::ranges::rotate(available, available.begin() + static_cast<std::ptrdiff_t>(start));
+    const store::NodeState* const self = map.FindNode(node);
+    std::ranges::stable_sort(available, {}, [&](store::Partition partition) {
+      if (self != nullptr && Follows(*self, partition)) return 0;
+      return map.IsFollowed(partition, node) ? 2 : 1;
+    });
     available.resize(take);
     plan.take = std::move(available);
     return plan;

@@ -28,16 +28,27 @@ struct PartitionMap {
   // Where the partition is served; empty if that is not known.
   std::string UrlOf(store::Partition partition) const;
   const store::NodeState* FindNode(std::string_view name) const;
+  // How many frames it lacks of those that are final (node.cc): all but the last.
+  std::uint64_t LagOf(const store::Followed& followed) const;
+  // Whether a living node other than this one follows its log.
+  bool IsFollowed(store::Partition partition, std::string_view but) const;
 };
 
 // What a node should do so that the partitions are spread evenly over the living nodes, with as few
 // moves as possible: everybody has between floor(P/N) and ceil(P/N). What an operator wants comes
 // first: a partition goes to the node that it is wanted on, if that lives, and stays there; a node
-// that is draining counts as if it were not there, unless all are.
+// that is draining counts as if it were not there, unless all are. Of what is free a node first
+// takes what it follows, and last what others follow.
 struct Plan {
   std::vector<store::Partition> take = {};  // that are free; others may be faster
   std::vector<store::Partition> give = {};  // to nodes that have too few
 };
+
+// The partitions, in their order, whose logs this node should follow: those that it would best take
+// if their owners died. Each partition has one standby: the node that it is wanted on; else who
+// follows it already; else who follows least, of the same owner first, so that all take some of a
+// dead node's. Draining nodes and those that want to follow nothing do not count. A pure function.
+std::vector<store::Partition> PlanStandbys(const PartitionMap& map, std::string_view node);
 
 // `held`: what the node owns, in the order in which it would give it up. `leaving`: not to be taken
 // now. A pure function.

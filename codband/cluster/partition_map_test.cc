@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+
+#include "codband/cluster/postgres/follows_text.h"
 
 namespace codband::cluster {
 namespace {
@@ -143,6 +146,101 @@ TEST(PartitionMapTest, TheVersionGrowsWithEveryOwner) {
   EXPECT_EQ(map.UrlOf(0), "http://a");
   EXPECT_EQ(map.UrlOf(1), "");
   EXPECT_EQ(map.UrlOf(2), "");  // an owner who is not known
+}
+
+// Who follows what after all nodes have done as planned; empty: nobody.
+std::vector<std::string> SettleStandbys(PartitionMap& map) {
+  for (int turn = 0; turn < 5; ++turn) {
+    for (store::NodeState& node : map.nodes) {
+      if (node.lease_left_ms <= 0) continue;
+      node.standby = true;
+      const std::vector<Partition> planned = PlanStandbys(map, node.name);
+      node.follows.clear();
+      for (const Partition partition : planned) node.follows.push_back({.partition = partition});
+    }
+  }
+  std::vector<std::string> standbys(map.partitions.size());
+  for (const store::NodeState& node : map.nodes) {
+    for (const store::Followed& each : node.follows) {
+      EXPECT_EQ(standbys[each.partition], "") << each.partition;
+      EXPECT_NE(map.partitions[each.partition].owner, node.name);
+      standbys[each.partition] = node.name;
+    }
+  }
+  return standbys;
+}
+
+TEST(PartitionMapTest, EveryPartitionHasOneStandbyElsewhereAndADeadNodesAreSpread) {
+  for (const std::size_t count : {2, 3, 5, 8}) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back("n" + std::to_string(i));
+    PartitionMap map = MapOf(std::vector<std::string>(16), names);
+    Settle(map);
+    // Nodes choose at the same time, not knowing of one another.
+    for (store::NodeState& node : map.nodes) node.standby = true;
+    const auto standbys = SettleStandbys(map);
+    for (const std::string& owner : names) {
+      std::map<std::string, std::size_t> of_owner;
+      for (const Partition partition : OwnedBy(map, owner)) ++of_owner[standbys[partition]];
+      EXPECT_EQ(of_owner.count(""), 0U) << count;
+      const std::size_t most = (OwnedBy(map, owner).size() + count - 2) / (count - 1);
+      for (const auto& [standby, partitions] : of_owner) EXPECT_LE(partitions, most) << count;
+    }
+    // It stays as it is, whatever is planned again.
+    EXPECT_EQ(SettleStandbys(map), standbys);
+  }
+}
+
+TEST(PartitionMapTest, AStandbyIsWhoIsWantedAndNeitherWhoDrainsNorWhoWillNot) {
+  PartitionMap map = MapOf({"a", "a"}, {"a", "b", "c"});
+  map.partitions[0].wanted = "c";
+  EXPECT_EQ(SettleStandbys(map), (std::vector<std::string>{"c", "b"}));
+  map.nodes[1].draining = true;
+  EXPECT_EQ(SettleStandbys(map), (std::vector<std::string>{"c", "c"}));
+  map.nodes[1].draining = false;
+  for (store::NodeState& node : map.nodes) node.standby = node.name == "b";
+  EXPECT_EQ(PlanStandbys(map, "c"), std::vector<Partition>());
+  EXPECT_EQ(PlanStandbys(map, "b"), (std::vector<Partition>{0, 1}));
+  EXPECT_EQ(PlanStandbys(MapOf({"a"}, {"a"}), "a"), std::vector<Partition>());
+}
+
+TEST(PartitionMapTest, OfWhatIsFreeANodeTakesFirstWhatItFollows) {
+  PartitionMap map = MapOf({"", "", "", ""}, {"a", "b"});
+  map.nodes[0].follows = {{.partition = 3}, {.partition = 1}};
+  map.nodes[1].follows = {{.partition = 0}, {.partition = 2}};
+  std::vector<Partition> take = MakePlan(map, "a", {}, {}).take;
+  std::ranges::sort(take);
+  EXPECT_EQ(take, (std::vector<Partition>{1, 3}));
+  // What nobody follows comes before what another one does.
+  map.nodes[0].follows = {{.partition = 3}};
+  take = MakePlan(map, "a", {}, {}).take;
+  EXPECT_EQ(take, (std::vector<Partition>{3, 1}));
+}
+
+TEST(PartitionMapTest, ALagCountsFinalFramesAlone) {
+  PartitionMap map = MapOf({"a"}, {"a", "b"});
+  map.partitions[0].last_sequence = 10;
+  EXPECT_EQ(map.LagOf({.partition = 0, .sequence = 4}), 5U);
+  EXPECT_EQ(map.LagOf({.partition = 0, .sequence = 9}), 0U);
+  EXPECT_EQ(map.LagOf({.partition = 0, .sequence = 12}), 0U);
+  EXPECT_EQ(map.LagOf({.partition = 7, .sequence = 1}), 0U);
+}
+
+TEST(FollowsTextTest, WhatANodeFollowsComesBack) {
+  for (const std::vector<store::Followed>& follows :
+       {std::vector<store::Followed>(),
+        {{.partition = 3, .sequence = 120}},
+        {{.partition = 0, .sequence = 0}, {.partition = 255, .sequence = 1}}}) {
+    store::NodeState read;
+    ReadFollows(FollowsText({.standby = true, .follows = follows}), read);
+    EXPECT_TRUE(read.standby);
+    EXPECT_EQ(read.follows, follows);
+  }
+  store::NodeState read{.standby = true};
+  ReadFollows(FollowsText({}), read);
+  EXPECT_FALSE(read.standby);
+  ReadFollows(";x:1;2;3:y;:;4:5", read);
+  EXPECT_EQ(read.follows, (std::vector<store::Followed>{{.partition = 4, .sequence = 5}}));
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ class CatchingUp : public std::enable_shared_from_this<CatchingUp> {
         post_(std::move(post)),
         done_(std::move(done)) {}
 
+  void FollowOn() {
+    follows_ = true;
+    ReadFrames();
+  }
+
   void FindCheckpoint() {
     log_.FindBlob(partition_, kBlob, Then<Result<std::uint64_t>>([this](auto& version) {
                     if (version.ok()) return ReadManifest(version.value());
@@ -150,6 +155,7 @@ class CatchingUp : public std::enable_shared_from_this<CatchingUp> {
                                   partition_, next, last_)));
                 }
                 for (const store::LogFrame& frame : frames.value()) {
+                  if (frame.sequence > last_) break;  // perhaps it is not final yet
                   if (const Status applied = replica_.Apply(frame); !applied.ok()) {
                     return done_(applied);
                   }
@@ -160,7 +166,9 @@ class CatchingUp : public std::enable_shared_from_this<CatchingUp> {
 
   // What was there a moment ago was replaced by a newer checkpoint.
   void AgainUnless(const Status& status) {
-    if (status.code() != StatusCode::kNotFound || ++tries_ > kMostTries) return done_(status);
+    if (follows_ || status.code() != StatusCode::kNotFound || ++tries_ > kMostTries) {
+      return done_(status);
+    }
     FindCheckpoint();
   }
 
@@ -173,6 +181,7 @@ class CatchingUp : public std::enable_shared_from_this<CatchingUp> {
   std::uint64_t version_ = 0;
   Manifest manifest_;
   int tries_ = 0;
+  bool follows_ = false;  // the replica was caught up before
 };
 
 // What callbacks have for the thread that waits.
@@ -251,17 +260,40 @@ void CatchUp(store::PartitionLog& log, store::Partition partition, Replica& repl
       ->FindCheckpoint();
 }
 
-Status CatchUpAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
-                      std::uint64_t last) {
+void FollowLog(store::PartitionLog& log, store::Partition partition, Replica& replica,
+               std::uint64_t last, Post post, std::function<void(Status)> done) {
+  std::make_shared<CatchingUp>(log, partition, replica, last, std::move(post), std::move(done))
+      ->FollowOn();
+}
+
+namespace {
+
+// Calls one of the two and runs what it posts on this thread.
+template <typename Start>
+Status RunHere(const Start& start) {
   // Shared with the last callback, which is still in Put when this thread goes on.
   const auto mailbox = std::make_shared<Mailbox>();
-  std::optional<Status> caught_up;
-  CatchUp(
-      log, partition, replica, last,
-      [mailbox](std::function<void()> task) { mailbox->Put(std::move(task)); },
-      [&](Status status) { caught_up = std::move(status); });
-  while (!caught_up) mailbox->RunNext();
-  return *caught_up;
+  std::optional<Status> done;
+  start([mailbox](std::function<void()> task) { mailbox->Put(std::move(task)); },
+        [&](Status status) { done = std::move(status); });
+  while (!done) mailbox->RunNext();
+  return *done;
+}
+
+}  // namespace
+
+Status CatchUpAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
+                      std::uint64_t last) {
+  return RunHere([&](Post post, std::function<void(Status)> done) {
+    CatchUp(log, partition, replica, last, std::move(post), std::move(done));
+  });
+}
+
+Status FollowLogAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
+                        std::uint64_t last) {
+  return RunHere([&](Post post, std::function<void(Status)> done) {
+    FollowLog(log, partition, replica, last, std::move(post), std::move(done));
+  });
 }
 
 void StoreCheckpoint(store::PartitionLog& log, const store::Claim& claim, Checkpoint checkpoint,

@@ -45,9 +45,17 @@ using Post = std::function<void(std::function<void()>)>;
 void CatchUp(store::PartitionLog& log, store::Partition partition, Replica& replica,
              std::uint64_t last, Post post, std::function<void(Status)> done);
 
-// The same, and returns when it is done. Not on a thread of the log.
+// The same for a replica that CatchUp or this has brought up in this process: its frames are those
+// of the log, and only what is new is read. kNotFound: the log does not reach back to it any more;
+// CatchUp begins anew.
+void FollowLog(store::PartitionLog& log, store::Partition partition, Replica& replica,
+               std::uint64_t last, Post post, std::function<void(Status)> done);
+
+// CatchUp and FollowLog, and return when it is done. Not on a thread of the log.
 Status CatchUpAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
                       std::uint64_t last);
+Status FollowLogAndWait(store::PartitionLog& log, store::Partition partition, Replica& replica,
+                        std::uint64_t last);
 
 // A checkpoint of a partition: what makes a replica of this position.
 struct Checkpoint {

@@ -14,10 +14,24 @@ Status Refused(const std::string& reason) { return {StatusCode::kUnavailable, re
 }  // namespace
 
 ReplicatedStore::ReplicatedStore(std::unique_ptr<store::Store> local, store::PartitionLog& log,
-                                 store::Claim claim, const Position& position,
-                                 OnGivenUp on_given_up)
-    : local_(std::move(local)), log_(log), claim_(claim), on_given_up_(std::move(on_given_up)) {
+                                 const Position& position)
+    : local_(std::move(local)), log_(log) {
   shared_->position = position;
+}
+
+Result<store::StoreBatch> ReplicatedStore::Follow(const store::LogFrame& frame) {
+  auto batch = ApplyFrame(frame, *local_);
+  if (!batch.ok()) return batch;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->position = {.sequence = frame.sequence, .epoch = frame.epoch};
+  return batch;
+}
+
+void ReplicatedStore::Own(const store::Claim& claim, OnGivenUp on_given_up) {
+  const std::lock_guard lock(shared_->mutex);
+  claim_ = claim;
+  on_given_up_ = std::move(on_given_up);
+  shared_->owns = true;
 }
 
 Position ReplicatedStore::position() const {
@@ -30,6 +44,7 @@ Status ReplicatedStore::Write(const store::StoreBatch& batch, bool /*sync*/) {
   Shared& shared = *shared_;
   shared.changed.wait(lock, [&] { return !shared.writing || !shared.given_up.empty(); });
   if (!shared.given_up.empty()) return Refused(shared.given_up);
+  if (!shared.owns) return Refused("another node serves the partition, this one follows it");
   shared.writing = true;
   const Status appended = Append(EncodeFrame(batch), lock);
   if (store::IsFenced(appended)) return Lose(appended.message(), true, lock);

@@ -24,14 +24,28 @@ namespace codband::cluster {
 // A write that fails has changed nothing, and the next one may succeed; unless the claim is over,
 // or the local store could not follow the log. Then it is given up for good: every later write is
 // refused, and the partition must be opened anew.
+//
+// Without a claim it follows the log of another owner: it writes the frames that it is given and
+// refuses every other write but those that are local alone.
 class ReplicatedStore final : public store::Store {
  public:
   // `fenced`: the claim is over. Called once, on the thread of a write.
   using OnGivenUp = std::function<void(bool fenced)>;
 
-  // `local` stands at the end of the log, whose last frame is `position`. The log outlives it.
+  // Follows the log; `local` stands at `position`. The log outlives it.
+  ReplicatedStore(std::unique_ptr<store::Store> local, store::PartitionLog& log,
+                  const Position& position);
+  // Of an owner from the start.
   ReplicatedStore(std::unique_ptr<store::Store> local, store::PartitionLog& log, store::Claim claim,
-                  const Position& position, OnGivenUp on_given_up);
+                  const Position& position, OnGivenUp on_given_up)
+      : ReplicatedStore(std::move(local), log, position) {
+    Own(claim, std::move(on_given_up));
+  }
+
+  // Writes the next frame of another owner; returns what was written. One thread at a time.
+  Result<store::StoreBatch> Follow(const store::LogFrame& frame);
+  // Writes under this claim from now on. The store stands at the end of the log.
+  void Own(const store::Claim& claim, OnGivenUp on_given_up);
 
   Status Write(const store::StoreBatch& batch, bool sync) override;
   Status Tidy(const store::StoreBatch& batch, bool sync) override;
@@ -65,12 +79,14 @@ class ReplicatedStore final : public store::Store {
 
   const std::unique_ptr<store::Store> local_;
   store::PartitionLog& log_;
-  const store::Claim claim_;
-  const OnGivenUp on_given_up_;
+  // Of the owner: set before its first write.
+  store::Claim claim_;
+  OnGivenUp on_given_up_;
   // Shared with the callbacks of appends, which may come after this store is gone.
   struct Shared {
     std::mutex mutex;  // guards what follows
     std::condition_variable changed;
+    bool owns = false;
     bool writing = false;
     std::string given_up = {};  // why; empty: it is not
     Position position = {};

@@ -137,6 +137,28 @@ TEST_F(ReplicatedStoreTest, AFencedOwnerWritesNothingMore) {
   EXPECT_EQ(log_.History(0).size(), 2U);
 }
 
+TEST_F(ReplicatedStoreTest, WhoFollowsWritesNothingButWhatIsLocal) {
+  const auto first = TakeOver("one");
+  ASSERT_TRUE(first->Write(BatchOf(Table::kItems, "a", "1"), true).ok());
+  ASSERT_TRUE(first->Write(BatchOf(Table::kItems, "b", "2"), true).ok());
+  ReplicatedStore second(Open(directory_ / "two"), log_, Position());
+  for (const store::LogFrame& frame : log_.History(0)) ASSERT_TRUE(second.Follow(frame).ok());
+  EXPECT_EQ(second.position(), first->position());
+  ExpectSame(*first, second);
+  const Status refused = second.Write(BatchOf(Table::kItems, "c", "3"), true);
+  EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(second.WriteBulk(BatchOf(Table::kUsers, "user", "learned")).ok());
+  EXPECT_TRUE(second.Tidy(BatchOf(Table::kMeta, "mark", ""), true).ok());
+  EXPECT_EQ(log_.History(0).size(), 2U);
+  std::optional<Result<store::PartitionState>> state;
+  log_.EndLeases();
+  log_.Acquire(0, "two", 1000, [&](auto taken) { state = std::move(taken); });
+  second.Own(state->value().claim(), nullptr);
+  EXPECT_TRUE(second.Write(BatchOf(Table::kItems, "c", "3"), true).ok());
+  EXPECT_EQ(log_.History(0).back().epoch, state->value().epoch);
+  EXPECT_FALSE(first->Write(BatchOf(Table::kItems, "d", "4"), true).ok());
+}
+
 TEST_F(ReplicatedStoreTest, ALogThatCannotBeReachedChangesNothing) {
   const auto first = TakeOver("one");
   log_.FailAppends({StatusCode::kUnavailable, "the database is away"});

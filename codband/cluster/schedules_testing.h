@@ -28,6 +28,8 @@ inline ClusterSimulation::Counts RunSchedules(std::uint64_t first, std::uint64_t
     all.drains += counts.drains;
     all.takeovers += counts.takeovers;
     all.checkpoints += counts.checkpoints;
+    all.ready += counts.ready;
+    all.anew += counts.anew;
   }
   return all;
 }

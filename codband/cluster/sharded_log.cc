@@ -153,6 +153,9 @@ class ShardedLog final : public store::PartitionLog {
   void Watch(std::function<void()> changed) override {
     for (const auto& log : logs_) log->Watch(changed);
   }
+  void WatchBlobs(std::function<void()> changed) override {
+    for (const auto& log : logs_) log->WatchBlobs(changed);
+  }
 
  private:
   store::PartitionLog& Home(store::Partition partition) { return *logs_[partition % logs_.size()]; }

@@ -74,12 +74,9 @@ Status StoreReplica::FinishLoad(const Position& position) {
 }
 
 Status StoreReplica::Apply(const store::LogFrame& frame) {
-  auto batch = DecodeFrame(frame.bytes);
-  if (!batch.ok()) return batch.status();
-  const Position position{.sequence = frame.sequence, .epoch = frame.epoch};
-  PutPosition(position, batch.value());
-  CODBAND_RETURN_IF_ERROR(store_->Write(batch.value(), false));
-  position_ = position;
+  const auto applied = ApplyFrame(frame, *store_);
+  if (!applied.ok()) return applied.status();
+  position_ = {.sequence = frame.sequence, .epoch = frame.epoch};
   return {};
 }
 

@@ -90,10 +90,34 @@ Status CheckLimits(const EngineOptions& options) {
 }  // namespace
 
 Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finished) {
-  auto learner = Learner::Open(*store_, options_, dim_);
-  if (!learner.ok()) return learner.status();
-  learner_ = std::move(learner).value();
+  CODBAND_RETURN_IF_ERROR(LoadLearned());
+  return Serve(std::move(on_finished));
+}
 
+Status LocalEngine::LoadLearned() {
+  auto learner = Learner::Open(*store_, options_, dim_);
+  if (learner.ok()) learner_ = std::move(learner).value();
+  return learner.status();
+}
+
+Status LocalEngine::StartLearning() {
+  eraser_ = std::make_unique<Eraser>(*store_, options_.erase_delay_ms, [this](auto ids, auto done) {
+    Committer* const committer = serving_;
+    // Who is served deletes them, and they go here with its other changes.
+    if (committer == nullptr) return done({StatusCode::kUnavailable, "they are not deleted yet"});
+    committer->Submit(
+        Committer::EraseCommand{.event_ids = std::move(ids), .done = std::move(done)});
+  });
+  CODBAND_RETURN_IF_ERROR(eraser_->Load());
+  learner_->set_on_erased([this](const std::vector<UserId>& users, std::uint64_t sequence) {
+    eraser_->Add(users, sequence);
+  });
+  learner_->Start();
+  eraser_->Start();
+  return {};
+}
+
+Status LocalEngine::Serve(std::function<void(const FinishedDecision&)> on_finished) {
   CODBAND_RETURN_IF_ERROR(LoadItems());
   std::unique_ptr<ColumnClerk> clerk;
   if (dim_ == 0) {
@@ -117,17 +141,9 @@ Status LocalEngine::Start(std::function<void(const FinishedDecision&)> on_finish
   if (!committer.ok()) return committer.status();
   committer_ = std::move(committer).value();
   if (options_.read_only) return {};
-  eraser_ = std::make_unique<Eraser>(*store_, options_.erase_delay_ms, [this](auto ids, auto done) {
-    committer_->Submit(
-        Committer::EraseCommand{.event_ids = std::move(ids), .done = std::move(done)});
-  });
-  CODBAND_RETURN_IF_ERROR(eraser_->Load());
-  learner_->set_on_erased([this](const std::vector<UserId>& users, std::uint64_t sequence) {
-    eraser_->Add(users, sequence);
-  });
-  learner_->Start();
   committer_->Start();
-  eraser_->Start();
+  serving_ = committer_.get();
+  if (eraser_ == nullptr) CODBAND_RETURN_IF_ERROR(StartLearning());
   // The first checkpoint records the policy, before there is a decision of it.
   if (!learner_->has_checkpoint()) CODBAND_RETURN_IF_ERROR(learner_->Checkpoint());
   return PutUnplaced();
@@ -305,9 +321,8 @@ Status LocalEngine::Backup(const std::filesystem::path& directory) {
   return store_->Backup(directory);
 }
 
-Result<std::unique_ptr<Engine>> Engine::Open(
-    std::unique_ptr<store::Store> store, const EngineOptions& given,
-    std::function<void(const FinishedDecision&)> on_finished) {
+Result<std::unique_ptr<LocalEngine>> LocalEngine::Make(std::unique_ptr<store::Store> store,
+                                                       const EngineOptions& given) {
   EngineOptions options = given;
   if (!options.now_ms) options.now_ms = UnixMillis;
   if (!options.steady_ms) {
@@ -332,9 +347,16 @@ Result<std::unique_ptr<Engine>> Engine::Open(
   if (!identity.ok()) return identity.status();
   const std::optional<SipKey>& secret = identity.value().name_secret;
   options.names = secret ? NameHash(*secret) : NameHash();
-  auto engine = std::make_unique<LocalEngine>(std::move(store), options, identity.value().dim);
-  CODBAND_RETURN_IF_ERROR(engine->Start(std::move(on_finished)));
-  return std::unique_ptr<Engine>(std::move(engine));
+  return std::make_unique<LocalEngine>(std::move(store), options, identity.value().dim);
+}
+
+Result<std::unique_ptr<Engine>> Engine::Open(
+    std::unique_ptr<store::Store> store, const EngineOptions& options,
+    std::function<void(const FinishedDecision&)> on_finished) {
+  auto engine = LocalEngine::Make(std::move(store), options);
+  if (!engine.ok()) return engine.status();
+  CODBAND_RETURN_IF_ERROR(engine.value()->Start(std::move(on_finished)));
+  return std::unique_ptr<Engine>(std::move(engine).value());
 }
 
 }  // namespace codband::engine

@@ -9,7 +9,17 @@
 
 namespace codband::engine {
 
-std::string QuarantineKey(std::uint64_t first) { return "quarantine/" + NumberKey(first); }
+namespace {
+
+constexpr std::string_view kQuarantinePrefix = "quarantine/";
+
+}  // namespace
+
+std::string QuarantineKey(std::uint64_t first) {
+  return std::string(kQuarantinePrefix) + NumberKey(first);
+}
+
+bool IsQuarantineKey(std::string_view key) { return key.starts_with(kQuarantinePrefix); }
 
 std::string EncodeQuarantined(const QuarantinedEntry& entry) {
   ByteWriter out;

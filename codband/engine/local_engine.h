@@ -39,8 +39,19 @@ class LocalEngine final : public Engine, private Partition {
   }
   ~LocalEngine() override { static_cast<void>(Close()); }
 
+  // One of these options, and of what the store says it is.
+  static Result<std::unique_ptr<LocalEngine>> Make(std::unique_ptr<store::Store> store,
+                                                   const EngineOptions& options);
   // Reads everything from the store and starts the threads.
   Status Start(std::function<void(const FinishedDecision&)> on_finished);
+  // The same in three steps, for one that learns before it is served (follower.h).
+  Status LoadLearned();
+  Status StartLearning();
+  Status Serve(std::function<void(const FinishedDecision&)> on_finished);
+  Learner& learner() { return *learner_; }
+  std::uint64_t ErasedSequence() const {
+    return eraser_ == nullptr ? 0 : eraser_->ErasedUpTo(learner_->cleared_sequence());
+  }
 
   void Rank(RankRequest request, const std::function<void(const RankReply&)>& ranked,
             Done<Status> done) override;
@@ -131,7 +142,8 @@ class LocalEngine final : public Engine, private Partition {
   std::vector<std::shared_ptr<const Item>> unplaced_;  // at the start: names without a column
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Committer> committer_;
-  std::unique_ptr<Eraser> eraser_;
+  std::atomic<Committer*> serving_{nullptr};  // the committer, once it takes commands
+  std::unique_ptr<Eraser> eraser_;            // from when it learns
   RankWorkspaces workspaces_;
   std::atomic<std::uint64_t> next_event_id_{0};
   std::atomic<std::uint64_t> ranks_{0};

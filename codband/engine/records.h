@@ -164,6 +164,7 @@ struct LogRecord {
 
 // A log entry in quarantine (engine/quarantine.h). The key has its first sequence number.
 std::string QuarantineKey(std::uint64_t first);
+bool IsQuarantineKey(std::string_view key);
 std::string EncodeQuarantined(const QuarantinedEntry& entry);
 Result<QuarantinedEntry> DecodeQuarantined(std::string_view bytes);
 

@@ -45,6 +45,14 @@ struct LogFrame {
   friend bool operator==(const LogFrame&, const LogFrame&) = default;
 };
 
+// A partition whose log a node follows while another one serves it, and how far it has come.
+struct Followed {
+  Partition partition = 0;
+  std::uint64_t sequence = 0;
+
+  friend bool operator==(const Followed&, const Followed&) = default;
+};
+
 // A process that serves partitions. `instance` tells two processes of one name apart.
 struct NodeState {
   std::string name = {};
@@ -53,6 +61,8 @@ struct NodeState {
   std::int64_t lease_left_ms = 0;  // by the log's clock; 0 and less: it is taken for dead
   std::string version = {};        // of the program
   bool draining = false;           // its partitions are to go elsewhere
+  bool standby = false;            // follows what others serve
+  std::vector<Followed> follows = {};
 };
 
 // Large bytes beside the log, in parts: checkpoints, versions of the pool. Part 0 is put last: a
@@ -157,6 +167,9 @@ class PartitionLog {
   // Calls `changed` soon after a partition or a node has come or gone, and perhaps without cause.
   // It may miss some: look now and then as well. One function for each log.
   virtual void Watch(std::function<void()> changed) = 0;
+  // The same for new versions of blobs, of any partition; to be said before Watch. A log that
+  // cannot tell never calls it.
+  virtual void WatchBlobs(std::function<void()> /*changed*/) {}
 };
 
 inline Status Fenced(const Claim& claim) {

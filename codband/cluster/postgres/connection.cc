@@ -288,13 +288,13 @@ std::vector<Reply> Connection::RunAll(std::span<const Query> queries) {
   return replies;
 }
 
-bool Connection::AwaitNotification(std::int64_t ms) {
-  if (lost_) return false;
-  bool came = false;
+std::set<std::string> Connection::AwaitNotifications(std::int64_t ms) {
+  std::set<std::string> came;
+  if (lost_) return came;
   if (AwaitInput(NowMs() + ms) && PQconsumeInput(connection_) == 0) lost_ = true;
   while (PGnotify* notification = PQnotifies(connection_)) {
+    came.insert(notification->extra);
     PQfreemem(notification);
-    came = true;
   }
   if (PQstatus(connection_) != CONNECTION_OK) lost_ = true;
   return came;

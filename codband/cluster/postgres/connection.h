@@ -107,8 +107,8 @@ class Connection {
   // SQL without arguments, of several statements perhaps, as one transaction.
   Reply RunScript(const std::string& sql);
 
-  // Waits so long for a notification. Whether one came.
-  bool AwaitNotification(std::int64_t ms);
+  // Waits so long for notifications; what they said.
+  std::set<std::string> AwaitNotifications(std::int64_t ms);
 
  private:
   Connection(pg_conn* connection, const Options& options, const std::atomic<bool>& stop);

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
+
+#include "codband/cluster/postgres/follows_text.h"
 
 namespace codband::cluster {
 namespace {
@@ -21,6 +24,9 @@ constexpr std::chrono::milliseconds kListenPause(500);
 
 #define CODBAND_LEASE_LEFT \
   "(greatest(-1e15, extract(epoch FROM lease_until - clock_timestamp()) * 1000))::bigint"
+
+// What a notification says: that there is a new blob, or nothing, of owners and nodes.
+#define CODBAND_BLOBS "blobs"
 
 // Everybody who watches is told by the transaction itself.
 constexpr Statement kAcquire{
@@ -72,7 +78,8 @@ constexpr Statement kPutBlob{
     "put AS (INSERT INTO blobs (p, name, version, part, bytes) "
     "SELECT p, $3, $4::bigint, $5::integer, $6::bytea FROM mine "
     "ON CONFLICT (p, name, version, part) DO UPDATE SET bytes = excluded.bytes) "
-    "SELECT p::bigint FROM mine"};
+    "SELECT p::bigint, CASE WHEN $5::integer = 0 THEN "
+    "pg_notify('codband_' || current_schema(), '" CODBAND_BLOBS "')::text END FROM mine"};
 constexpr Statement kGetBlob{
     "get_blob",
     "SELECT bytes FROM blobs WHERE p = $1::integer AND name = $2 AND version = $3::bigint "
@@ -113,12 +120,13 @@ constexpr Statement kSetDraining{
 // A row that was inserted has no xmax.
 constexpr Statement kKeepNode{
     "keep_node",
-    "WITH kept AS (INSERT INTO nodes (name, instance, url, version, draining, lease_until) "
-    "VALUES ($1, $2, $3, $5, $6::boolean, clock_timestamp() + $4::bigint * interval '1 "
+    "WITH kept AS (INSERT INTO nodes (name, instance, url, version, draining, follows, "
+    "lease_until) "
+    "VALUES ($1, $2, $3, $5, $6::boolean, $7, clock_timestamp() + $4::bigint * interval '1 "
     "millisecond') "
     "ON CONFLICT (name) DO UPDATE SET instance = excluded.instance, url = excluded.url, "
     "draining = excluded.draining OR (nodes.draining AND nodes.instance = excluded.instance), "
-    "version = excluded.version, lease_until = excluded.lease_until "
+    "version = excluded.version, follows = excluded.follows, lease_until = excluded.lease_until "
     "WHERE nodes.instance = excluded.instance OR nodes.lease_until <= clock_timestamp() "
     "RETURNING xmax = 0 AS fresh) "
     "SELECT CASE WHEN fresh THEN pg_notify('codband_' || current_schema(), '')::text END FROM "
@@ -129,13 +137,17 @@ constexpr Statement kRemoveNode{
     "SELECT pg_notify('codband_' || current_schema(), '') FROM gone"};
 constexpr Statement kListNodes{"list_nodes",
                                "SELECT name, url, instance, " CODBAND_LEASE_LEFT
-                               ", version, draining::integer::bigint FROM nodes ORDER BY name"};
+                               ", version, draining::integer::bigint, follows FROM nodes "
+                               "ORDER BY name"};
 constexpr Statement kListPartitions{
     "list_partitions",
     "SELECT p::bigint, epoch, coalesce(owner, ''), last_sequence, first_sequence, "
     "CASE WHEN owner IS NULL THEN 0 ELSE " CODBAND_LEASE_LEFT
     " END, wanted FROM partitions ORDER BY p"};
 
+constexpr const char* kBlobs = CODBAND_BLOBS;
+
+#undef CODBAND_BLOBS
 #undef CODBAND_LEASE_LEFT
 
 Argument Number(Partition partition) { return std::uint64_t{partition}; }
@@ -392,7 +404,7 @@ void PostgresCluster::SetDraining(std::string node, bool draining, Done<Status> 
 void PostgresCluster::KeepNode(NodeState node, std::int64_t lease_ms, Done<Status> done) {
   Ask<Status>(leases_, kKeepNode,
               {node.name, node.instance, node.url, Millis(lease_ms), node.version,
-               node.draining ? "true" : "false"},
+               node.draining ? "true" : "false", FollowsText(node)},
               std::move(done), [name = node.name](const Rows& rows) {
                 if (!rows.empty()) return Status();
                 return Status(
@@ -417,6 +429,7 @@ void PostgresCluster::ListNodes(Done<Result<std::vector<NodeState>>> done) {
                                                            .lease_left_ms = rows.Int(i, 3),
                                                            .version = rows.Bytes(i, 4),
                                                            .draining = rows.Int(i, 5) != 0});
+                                          ReadFollows(rows.Bytes(i, 6), nodes.back());
                                         }
                                         return Result<std::vector<NodeState>>(std::move(nodes));
                                       });
@@ -443,8 +456,8 @@ void PostgresCluster::Watch(std::function<void()> changed) {
   listener_ = std::thread([this, changed = std::move(changed)] { Listen(changed); });
 }
 
-// Owners and nodes alone: a notification at every append would make all commits of the database
-// wait for one another.
+// Owners, nodes and blobs alone: a notification at every append would make all commits of the
+// database wait for one another.
 void PostgresCluster::Listen(const std::function<void()>& changed) {
   LastingConnection lasting(options_, stop_, {});
   const Connection* listening = nullptr;
@@ -458,8 +471,12 @@ void PostgresCluster::Listen(const std::function<void()>& changed) {
       if (!connection.value()->RunScript("LISTEN " + channel_).ok()) continue;
       listening = connection.value();
       changed();  // what happened before
+      if (blobs_changed_) blobs_changed_();
     }
-    if (connection.value()->AwaitNotification(kListenMs) && !stop_) changed();
+    const std::set<std::string> came = connection.value()->AwaitNotifications(kListenMs);
+    if (stop_) return;
+    if (came.contains(kBlobs) && blobs_changed_) blobs_changed_();
+    if (came.size() > came.count(kBlobs)) changed();
     if (connection.value()->lost()) listening = nullptr;
   }
 }

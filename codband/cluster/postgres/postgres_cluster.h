@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "codband/base/log.h"
@@ -52,6 +53,7 @@ class PostgresCluster final : public store::PartitionLog {
   void Want(store::Partition partition, std::string node, Done<Status> done) override;
   void SetDraining(std::string node, bool draining, Done<Status> done) override;
   void Watch(std::function<void()> changed) override;
+  void WatchBlobs(std::function<void()> changed) override { blobs_changed_ = std::move(changed); }
 
  private:
   void Listen(const std::function<void()>& changed);
@@ -63,6 +65,7 @@ class PostgresCluster final : public store::PartitionLog {
   Lane leases_;
   Lane bulk_;
   std::atomic<bool> stop_{false};
+  std::function<void()> blobs_changed_;  // may be empty
   std::thread listener_;
 };
 

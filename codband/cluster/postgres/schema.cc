@@ -70,6 +70,9 @@ ALTER TABLE shared_log ALTER COLUMN frame SET STORAGE EXTERNAL;
 ALTER TABLE partitions ADD COLUMN wanted text NOT NULL DEFAULT '';
 ALTER TABLE nodes ADD COLUMN version text NOT NULL DEFAULT '',
   ADD COLUMN draining boolean NOT NULL DEFAULT false;
+)",
+                                                                   R"(
+ALTER TABLE nodes ADD COLUMN follows text NOT NULL DEFAULT '';
 )"};
 
 constexpr Statement kHasLoop{

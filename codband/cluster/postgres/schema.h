@@ -18,7 +18,7 @@ namespace codband::cluster {
 //   blobs       checkpoints
 //   nodes       names, addresses, leases
 //   shared_log  what all partitions share: the catalogue
-inline constexpr std::uint64_t kSchemaVersion = 2;
+inline constexpr std::uint64_t kSchemaVersion = 3;
 
 // What the row of `about` says.
 struct LoopRow {

@@ -250,6 +250,13 @@ void AddCluster(Families& out, const ClusterFacts& facts) {
             count(facts.served));
   out.Gauge("codband_cluster_partitions_unowned", "Partitions that no node has now.",
             count(facts.unowned));
+  out.Gauge("codband_cluster_partitions_followed", "Partitions that this node is a standby of.",
+            count(facts.followed));
+  out.Gauge("codband_cluster_partitions_unfollowed", "Partitions without a standby.",
+            count(facts.unfollowed));
+  out.Gauge("codband_cluster_standby_lag_frames",
+            "Frames of the log that the partition here lacks which is followed least well.",
+            ToDouble(facts.standby_lag));
   out.Counter("codband_cluster_forwarded_total", "Requests passed on to other nodes.",
               ToDouble(facts.forwarded));
   out.Gauge("codband_catalogue_lag_frames",

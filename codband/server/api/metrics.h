@@ -16,6 +16,9 @@ struct ClusterFacts {
   std::size_t partitions = 0;       // of the loop
   std::size_t served = 0;           // of these, here
   std::size_t unowned = 0;          // of these, by nobody
+  std::size_t unfollowed = 0;       // of these, without a standby
+  std::size_t followed = 0;         // of these, followed here
+  std::uint64_t standby_lag = 0;    // frames that one that is followed here lacks
   std::uint64_t forwarded = 0;      // requests passed on to other nodes
   std::uint64_t catalogue_lag = 0;  // frames of the shared log that an engine here lacks
   std::uint64_t pools_imported = 0;

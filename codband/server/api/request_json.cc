@@ -122,6 +122,27 @@ Result<engine::RankRequest> ParseRank(JsonParser& parser, std::string_view body,
   return request;
 }
 
+Result<engine::RankRequest> ParseRankKey(JsonParser& parser, std::string_view body,
+                                         std::string_view user_from) {
+  const Result<dom::object> object = parser.ParseObject(body);
+  if (!object.ok()) return object.status();
+  const Place root;
+  engine::RankRequest request;
+  std::string user_in_context;
+  for (const auto [key, value] : object.value()) {
+    const Place here{.parent = &root, .key = key};
+    if (key == "userId" || key == "user") {
+      CODBAND_RETURN_IF_ERROR(ReadId(value, here, request.user));
+    } else if (key == "eventId") {
+      CODBAND_RETURN_IF_ERROR(ReadId(value, here, request.event_id));
+    } else if (key == "contextFeatures" && !user_from.empty()) {
+      CODBAND_RETURN_IF_ERROR(ReadUserFrom(value, here, user_from, user_in_context));
+    }
+  }
+  if (request.user.empty()) request.user = std::move(user_in_context);
+  return request;
+}
+
 Result<double> ParseReward(JsonParser& parser, std::string_view body) {
   const Result<dom::object> object = parser.ParseObject(body);
   if (!object.ok()) return object.status();

@@ -31,6 +31,11 @@ inline constexpr std::size_t kMostActions = 10'000;
 Result<engine::RankRequest> ParseRank(JsonParser& parser, std::string_view body, std::size_t dim,
                                       std::string_view user_from = {});
 
+// Of the same only whose ranking it is, the user and the event, for who passes it on: the rest is
+// not looked at.
+Result<engine::RankRequest> ParseRankKey(JsonParser& parser, std::string_view body,
+                                         std::string_view user_from);
+
 // {"value": number}.
 Result<double> ParseReward(JsonParser& parser, std::string_view body);
 

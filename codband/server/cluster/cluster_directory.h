@@ -44,10 +44,14 @@ class ClusterDirectory {
     }
     return urls;
   }
-  // How many nodes live, and how many partitions nobody owns.
+  // How many nodes live, how many partitions nobody owns, and how many nobody follows; and what
+  // this node follows.
   struct Facts {
     std::size_t nodes = 0;
     std::size_t unowned = 0;
+    std::size_t unfollowed = 0;
+    std::size_t followed_here = 0;
+    std::uint64_t standby_lag = 0;  // frames, of the one that is farthest behind
   };
   Facts facts() const {
     const std::lock_guard lock(mutex_);
@@ -55,6 +59,13 @@ class ClusterDirectory {
     for (const store::NodeState& node : map_.nodes) facts.nodes += node.lease_left_ms > 0 ? 1 : 0;
     for (const store::PartitionState& state : map_.partitions) {
       facts.unowned += state.lease_left_ms > 0 ? 0 : 1;
+      facts.unfollowed += map_.IsFollowed(state.partition, state.owner) ? 0 : 1;
+    }
+    if (const store::NodeState* const self = map_.FindNode(self_)) {
+      facts.followed_here = self->follows.size();
+      for (const store::Followed& each : self->follows) {
+        facts.standby_lag = std::max(facts.standby_lag, map_.LagOf(each));
+      }
     }
     return facts;
   }

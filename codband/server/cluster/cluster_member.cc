@@ -28,9 +28,13 @@ std::string NewInstance() {
 
 Status CheckClusterOptions(const ClusterOptions& options) {
   if (options.dsns.empty()) {
-    if (options.name.empty() && options.partitions == 0) return {};
-    return Status::InvalidArgument(fmt::format("{} is for a node of a cluster: give --cluster too",
-                                               options.name.empty() ? "--partitions" : "--name"));
+    const char* const flag = !options.name.empty()     ? "--name"
+                             : options.partitions != 0 ? "--partitions"
+                             : options.no_standby      ? "--no-standby"
+                                                       : nullptr;
+    if (flag == nullptr) return {};
+    return Status::InvalidArgument(
+        fmt::format("{} is for a node of a cluster: give --cluster too", flag));
   }
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -153,6 +157,7 @@ void ClusterMember::Join(const std::string& url, EngineHostOptions engines, Serv
     catalogue_ = std::make_unique<SharedCatalogue>(
         *log_, log_sink_, dim() == 0 ? std::optional(limits) : std::nullopt);
     pool_ = std::make_unique<PoolKeeper>(*log_, engines.partitions, log_sink_);
+    log_->WatchBlobs(pool_->Waker());
     engines.engine.dim = dim();
     engines.engine.name_secret = identity_.name_secret;
     engines.engine.share_catalogue = [this](engine::CatalogueChange change, auto done) {
@@ -182,6 +187,7 @@ void ClusterMember::Join(const std::string& url, EngineHostOptions engines, Serv
                             .url = options_.url.empty() ? url : options_.url,
                             .instance = NewInstance(),
                             .lease_ms = options_.lease_ms,
+                            .standby = !options_.no_standby,
                             .log = log_sink_};
   node.on_map = [this](const cluster::PartitionMap& map) { directory_->Update(map); };
   timers_->After(0, [this, node = std::move(node)] {

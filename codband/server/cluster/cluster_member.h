@@ -27,6 +27,7 @@ struct ClusterOptions {
   std::string url = {};          // where other nodes reach it; that of the server if empty
   std::uint32_t partitions = 0;  // if not 0, the loop has or gets as many; a new one else has 1
   std::int64_t lease_ms = 3000;  // others take over after so long without a sign of life
+  bool no_standby = false;       // follows nothing that others serve
 };
 
 // kInvalidArgument if a name is missing or cannot be one.

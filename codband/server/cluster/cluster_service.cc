@@ -13,13 +13,11 @@
 #include "codband/server/api/request_json.h"
 #include "codband/server/cluster/cluster_history.h"
 #include "codband/server/cluster/node_report.h"
-#include "codband/server/http/http_client.h"
 
 namespace codband::server {
 namespace {
 
-// A request that is passed on blocks a thread while the other node works on it.
-constexpr std::size_t kForwards = 16;
+constexpr std::size_t kBlocking = 16;
 constexpr std::chrono::milliseconds kForwardTimeout(5000);
 // A request waits so long for a partition that nobody serves.
 constexpr std::chrono::seconds kHoldPatience(10);
@@ -32,24 +30,6 @@ std::string_view PathOf(const Call& call) { return call.match.route->pattern; }
 bool CanBeForwarded(std::string_view path) {
   return (path.starts_with("/v1/") || path.starts_with("/personalizer/")) && path != "/v1/live" &&
          path != "/v1/session" && path != "/v1/backup";
-}
-
-// The connections of this thread, by URL. `sent`: the request may have been handled.
-Result<HttpReply> SendTo(const std::string& url, const HttpRequest& request, bool& sent) {
-  thread_local std::map<std::string, std::unique_ptr<HttpClient>> clients;
-  sent = false;
-  std::unique_ptr<HttpClient>& client = clients[url];
-  if (client == nullptr) {
-    const auto parsed = ParseHttpUrl(url);
-    if (!parsed.ok()) return parsed.status();
-    auto connected = HttpClient::Connect(parsed.value(), kForwardTimeout);
-    if (!connected.ok()) return connected.status();
-    client = std::move(connected).value();
-  }
-  sent = true;
-  auto reply = client->Send(request, kForwardTimeout);
-  if (!reply.ok()) client.reset();
-  return reply;
 }
 
 Awaitable<void> Pause(Worker& worker) {
@@ -136,19 +116,21 @@ class ClusterService::RefusedBody final : public BodyStream {
 };
 
 ClusterService::ClusterService(const ClusterDirectory& directory, ClusterServiceOptions options)
-    : directory_(directory), options_(std::move(options)), forwards_(kForwards) {}
+    : directory_(directory), options_(std::move(options)), blocking_(kBlocking) {}
 
 ClusterService::~ClusterService() { Stop(); }
 
 void ClusterService::Start(std::size_t workers) {
   workers_ = workers;
   parsers_ = std::vector<JsonParser>(workers);
+  peers_.resize(workers);
 }
 
 void ClusterService::Stop() {
   stopping_ = true;
   for (const auto& [partition, served] : All()) SetEngine(partition, nullptr);
-  forwards_.join();
+  blocking_.join();
+  peers_.clear();
 }
 
 std::shared_ptr<ClusterService::Served> ClusterService::Find(store::Partition partition) const {
@@ -209,6 +191,8 @@ void ClusterService::SetMisdirected(Reply& reply) const {
 
 // A loop of one partition needs no look at the request.
 Destination ClusterService::DestinationOf(const Call& call) {
+  const std::string_view operation = call.match.route->operation;
+  if (operation == "metrics" || operation == "ready") return {.kind = Destination::Kind::kNode};
   if (directory_.partitions() == 1) return {.kind = Destination::Kind::kPartition};
   return server::DestinationOf(call, directory_, parsers_[call.worker.index()], options_.dim,
                                options_.api.user_from);
@@ -346,17 +330,15 @@ Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Desti
     SetNotHere(call.reply, url);
     co_return Tried::kAnswered;
   }
-  HttpRequest request{.method = call.head.method,
-                      .target = call.head.target,
-                      .headers = {{kForwardedHeader, "yes"}},
-                      .body = std::string(call.body)};
-  if (!call.head.api_key.empty()) request.headers.emplace_back("X-API-Key", call.head.api_key);
+  std::string fields = fmt::format("{}: yes\r\n", kForwardedHeader);
+  if (!call.head.api_key.empty()) fields += fmt::format("X-API-Key: {}\r\n", call.head.api_key);
   ++forwarded_;
+  std::unique_ptr<Peers>& peers = peers_[call.worker.index()];
+  if (peers == nullptr) peers = std::make_unique<Peers>(call.worker, blocking_, kForwardTimeout);
+  const PeerRequest request{
+      .method = call.head.method, .target = call.head.target, .fields = fields, .body = call.body};
   bool sent = false;
-  Pending<Result<HttpReply>> pending(call.worker);
-  RunOn(forwards_, pending, [&] { return SendTo(url, request, sent); });
-  co_await pending.Wait();
-  const Result<HttpReply> reply = pending.Take();
+  Result<HttpReply> reply = co_await peers->Send(url, request, sent);
   if (!reply.ok()) {
     // Perhaps it has died. What it was asked may have happened.
     if (!sent || destination.repeatable) co_return Tried::kNotNow;
@@ -364,7 +346,7 @@ Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Desti
     co_return Tried::kAnswered;
   }
   call.reply.status = static_cast<int>(reply.value().status);
-  call.reply.body = reply.value().body;
+  call.reply.body = std::move(reply.value().body);
   // Another 421 is that of a node that does not know the name by which it was called.
   const bool misdirected =
       reply.value().status == kMisdirected && call.reply.body.starts_with(kMisdirectedBody);
@@ -383,7 +365,7 @@ Awaitable<void> ClusterService::TellErasure(Call& call, store::Partition partiti
     co_return;
   }
   Pending<Result<ErasureProgress>> pending(call.worker);
-  RunOn(forwards_, pending, [&] { return options_.look_at_erasure(*id); });
+  RunOn(blocking_, pending, [&] { return options_.look_at_erasure(*id); });
   co_await pending.Wait();
   const Result<ErasureProgress> progress = pending.Take();
   if (!progress.ok()) {
@@ -402,7 +384,13 @@ Awaitable<void> ClusterService::TellErasure(Call& call, store::Partition partiti
 Awaitable<void> ClusterService::Report(Call& call) {
   const Engines engines = All();
   engine::EngineStats stats;
-  for (const auto& [partition, served] : engines) AddStats(stats, served->engine.Stats());
+  for (const auto& [partition, served] : engines) {
+    if (engines.size() == 1) {
+      stats = served->engine.Stats();
+    } else {
+      AddStats(stats, served->engine.Stats());
+    }
+  }
   if (call.match.route->operation == "ready") {
     call.reply.body = R"({"status":"ready"})";
     if (stats.last_error.empty()) co_return;
@@ -424,6 +412,9 @@ Awaitable<void> ClusterService::Report(Call& call) {
                                .partitions = directory_.partitions(),
                                .served = engines.size(),
                                .unowned = directory.unowned,
+                               .unfollowed = directory.unfollowed,
+                               .followed = directory.followed_here,
+                               .standby_lag = directory.standby_lag,
                                .forwarded = forwarded_};
   if (options_.add_facts) options_.add_facts(*facts.cluster);
   call.reply.content_type = "text/plain; version=0.0.4; charset=utf-8";

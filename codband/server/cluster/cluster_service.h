@@ -16,6 +16,7 @@
 #include "codband/server/cluster/cluster_directory.h"
 #include "codband/server/cluster/destination.h"
 #include "codband/server/cluster/erasures.h"
+#include "codband/server/cluster/peers.h"
 #include "codband/server/http/service.h"
 
 namespace codband::server {
@@ -86,8 +87,9 @@ class ClusterService final : public Service {
   std::vector<JsonParser> parsers_;  // one for each worker
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> forwarded_{0};
-  boost::asio::thread_pool forwards_;
-  mutable std::mutex mutex_;  // guards what follows
+  boost::asio::thread_pool blocking_;          // what would block a worker
+  std::vector<std::unique_ptr<Peers>> peers_;  // of each worker, from its first use on
+  mutable std::mutex mutex_;                   // guards what follows
   // Shared with the requests that they answer.
   Engines engines_;
 };

@@ -51,7 +51,6 @@ Destination DestinationOf(const Call& call, const ClusterDirectory& directory, J
                           std::size_t dim, std::string_view user_from) {
   const std::string_view operation = call.match.route->operation;
   const std::string_view path = call.match.route->pattern;
-  if (operation == "metrics" || operation == "ready") return {.kind = Destination::Kind::kNode};
   if (operation == "importHistory") return {.kind = Destination::Kind::kHistory};
   if (path.starts_with("/v1/users/")) return OfId(call, directory, true);
   if (operation == "getErasure") {
@@ -62,8 +61,8 @@ Destination DestinationOf(const Call& call, const ClusterDirectory& directory, J
   }
   if (path.find("/events/") != path.npos) return OfId(call, directory, false);
   if (operation == "rank") {
-    const auto request = ParseRank(parser, call.body, dim, user_from);
-    return request.ok() ? OfRank(request.value(), directory) : Destination();
+    const auto key = ParseRankKey(parser, call.body, user_from);
+    return key.ok() ? OfRank(key.value(), directory) : Destination();
   }
   if (operation == "personalizerRank") {
     const auto request = ParsePersonalizerRank(parser, call.body, dim, user_from);

@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookPeriod(200);
 constexpr std::chrono::seconds kEndPatience(10);
+// More than standbys take to have read what was appended: they look four times in the time of a
+// lease.
+constexpr std::chrono::milliseconds kFollowTime(2000);
 // Of a partition, however many there are.
 constexpr std::uint64_t kLeastStoreBytes = 4 << 20;
 constexpr std::size_t kLeastUserBytes = 16 << 20;
@@ -38,7 +41,13 @@ EngineHost::EngineHost(store::PartitionLog& log, EngineHostOptions options, Serv
       broken_(std::move(broken)) {}
 
 EngineHost::~EngineHost() {
-  for (const auto& [partition, life] : lives_) Close(partition, true, [] {});
+  for (const auto& [partition, life] : lives_) {
+    Close(partition, true, [] {});
+    EndFollow(partition);
+    const std::lock_guard lock(life->mutex);
+    life->ending = true;
+    life->changed.notify_all();
+  }
   for (const auto& [partition, life] : lives_) life->thread.join();
 }
 
@@ -48,16 +57,120 @@ void EngineHost::Tell(LogLevel level, std::string message) const {
   }
 }
 
+EngineHost::Life& EngineHost::LifeOf(store::Partition partition) {
+  auto& life = lives_[partition];
+  if (life == nullptr) {
+    life = std::make_unique<Life>();
+    life->thread = std::thread([this, partition, &life = *life] { Run(partition, life); });
+  }
+  return *life;
+}
+
 void EngineHost::Open(const store::PartitionState& state, std::function<void(Status)> done) {
-  auto& life = lives_[state.partition];
-  if (life != nullptr) life->thread.join();  // it has been closed
-  life = std::make_unique<Life>();
-  life->state = state;
-  life->thread = std::thread([this, &life = *life, done = std::move(done)] { Live(life, done); });
+  Life& life = LifeOf(state.partition);
+  const std::lock_guard lock(life.mutex);
+  life.opening.emplace(state, std::move(done));
+  life.closing = life.fenced = life.follows = false;
+  life.changed.notify_all();
+}
+
+void EngineHost::Follow(store::Partition partition, std::uint64_t last) {
+  Life& life = LifeOf(partition);
+  const std::lock_guard lock(life.mutex);
+  life.follows = true;
+  life.follow_to = last;
+  life.asked = life.standby == nullptr || life.standby->reached() < last;
+  if (life.asked) life.changed.notify_all();
+}
+
+void EngineHost::EndFollow(store::Partition partition) {
+  Life& life = LifeOf(partition);
+  const std::lock_guard lock(life.mutex);
+  life.follows = false;
+  if (life.standby != nullptr) life.standby->Stop();
+  life.changed.notify_all();
+}
+
+std::uint64_t EngineHost::FollowedTo(store::Partition partition) const {
+  const auto life = lives_.find(partition);
+  if (life == lives_.end()) return 0;
+  const std::lock_guard lock(life->second->mutex);
+  return life->second->standby == nullptr ? 0 : life->second->standby->reached();
+}
+
+bool EngineHost::IsClosing(Life& life) {
+  const std::lock_guard lock(life.mutex);
+  return life.closing;
+}
+
+// Does what is wanted of the partition, one thing after the other.
+void EngineHost::Run(store::Partition partition, Life& life) {
+  const auto is_left = [&] {
+    return life.standby != nullptr && (!life.follows || life.standby->stopped());
+  };
+  std::unique_lock lock(life.mutex);
+  while (true) {
+    life.changed.wait(lock, [&] {
+      return life.ending || life.opening || is_left() || (life.follows && life.asked);
+    });
+    if (life.opening) {
+      const auto [state, done] = *std::exchange(life.opening, std::nullopt);
+      life.state = state;
+      lock.unlock();
+      Live(life, done);
+    } else if (is_left()) {
+      lock.unlock();
+      DropStandby(partition, life);
+    } else if (life.ending) {
+      return;
+    } else {
+      life.asked = false;
+      const std::uint64_t last = life.follow_to;
+      lock.unlock();
+      FollowOn(partition, life, last);
+    }
+    lock.lock();
+  }
+}
+
+void EngineHost::FollowOn(store::Partition partition, Life& life, std::uint64_t last) {
+  if (life.standby == nullptr) {
+    if (options_.erasures != nullptr) options_.erasures->UseCopy(partition);
+    const std::lock_guard lock(life.mutex);
+    life.standby = std::make_shared<Standby>(
+        log_, Standby::Options{.partition = partition,
+                               .directory = CopyDirectory(options_.data, partition),
+                               .store = StoreOptions(),
+                               .engine = EngineOptionsOf(partition)});
+    if (!life.follows && !life.opening) life.standby->Stop();
+  }
+  const Status status = life.standby->Follow(last);
+  const std::lock_guard lock(life.mutex);
+  const bool news = life.follows && std::exchange(life.told, !status.ok()) != !status.ok();
+  if (!news && !status.ok()) return;
+  if (!status.ok()) {
+    Tell(LogLevel::kWarning,
+         fmt::format("partition {} cannot be followed: {}; a takeover by this node would have to "
+                     "catch up, nothing else; it is tried again",
+                     partition, status.message()));
+  } else if (news) {
+    Tell(LogLevel::kInfo, fmt::format("partition {} is followed again", partition));
+  }
+}
+
+void EngineHost::DropStandby(store::Partition partition, Life& life) {
+  const std::uint64_t erased = life.standby->erased();
+  std::shared_ptr<Standby> dropped;
+  {
+    const std::lock_guard lock(life.mutex);
+    dropped = std::exchange(life.standby, nullptr);
+  }
+  dropped.reset();
+  if (options_.erasures != nullptr) options_.erasures->LeaveCopy(partition, erased);
 }
 
 void EngineHost::Close(store::Partition partition, bool fenced, std::function<void()> done) {
-  Life& life = *lives_.at(partition);
+  Life& life = LifeOf(partition);
   const std::lock_guard lock(life.mutex);
   life.closing = true;
   life.fenced |= fenced;
@@ -67,8 +180,9 @@ void EngineHost::Close(store::Partition partition, bool fenced, std::function<vo
   life.changed.notify_all();
 }
 
-void EngineHost::Live(Life& life, const std::function<void(Status)>& done) {
-  auto engine = OpenEngine(life);
+void EngineHost::Live(Life& life, const Opened& done) {
+  auto engine = OpenStandby(life);
+  if (!engine.ok()) engine = OpenEngine(life);
   if (engine.ok()) serve_(life.state.claim(), engine.value().get());
   done(engine.status());
   if (engine.ok()) {
@@ -83,6 +197,39 @@ void EngineHost::Live(Life& life, const std::function<void(Status)>& done) {
   const auto closed = std::move(life.closed);
   lock.unlock();
   closed();
+}
+
+Standby::Owned EngineHost::Own(Life& life) {
+  return [&life](cluster::ReplicatedStore& store) {
+    const std::lock_guard lock(life.mutex);
+    life.store = &store;
+    if (life.fenced) store.GiveUp("another node has taken over; try again");
+  };
+}
+
+cluster::ReplicatedStore::OnGivenUp EngineHost::OnGivenUp(const store::Claim& claim) const {
+  return [this, claim](bool fenced) { broken_(claim, fenced); };
+}
+
+// Goes on with what was followed, if it is ready; the rest is left to OpenEngine.
+Result<std::unique_ptr<engine::Engine>> EngineHost::OpenStandby(Life& life) {
+  if (life.standby == nullptr) return Status(StatusCode::kUnavailable, "it was not followed");
+  const std::uint64_t had = life.standby->reached();
+  auto engine = life.standby->Serve(life.state, OnGivenUp(life.state.claim()), Own(life),
+                                    options_.on_finished);
+  std::shared_ptr<Standby> dropped;
+  {
+    const std::lock_guard lock(life.mutex);
+    dropped = std::exchange(life.standby, nullptr);
+    if (!engine.ok()) life.store = nullptr;
+  }
+  Tell(engine.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+       engine.ok() ? fmt::format("partition {}: it was followed up to frame {} of {}",
+                                 life.state.partition, had, life.state.last_sequence)
+                   : fmt::format("partition {}: what was followed cannot go on: {}; it catches up "
+                                 "from the local copy",
+                                 life.state.partition, engine.status().message()));
+  return engine;
 }
 
 // Requests that were accepted are answered, unless the log does not answer for too long.
@@ -133,14 +280,9 @@ Result<std::unique_ptr<engine::Engine>> EngineHost::OpenEngine(Life& life) {
                                     had, life.state.last_sequence));
   const store::Claim claim = life.state.claim();
   const cluster::Position position = replica.value()->position();
-  auto store = std::make_unique<cluster::ReplicatedStore>(
-      replica.value()->Take(), log_, claim, position,
-      [this, claim](bool fenced) { broken_(claim, fenced); });
-  {
-    const std::lock_guard lock(life.mutex);
-    life.store = store.get();
-    if (life.fenced) store->GiveUp("another node has taken over; try again");
-  }
+  auto store = std::make_unique<cluster::ReplicatedStore>(replica.value()->Take(), log_, claim,
+                                                          position, OnGivenUp(claim));
+  Own(life)(*store);
   auto engine =
       engine::Engine::Open(std::move(store), EngineOptionsOf(partition), options_.on_finished);
   if (!engine.ok()) {
@@ -171,7 +313,7 @@ void EngineHost::KeepCheckpoints(Life& life, engine::Engine& engine) {
       const Status status = StoreOneCheckpoint(life, stored, ++attempt);
       if (status.ok()) {
         noted = cleared;
-      } else {
+      } else if (!IsClosing(life)) {
         Tell(LogLevel::kWarning,
              fmt::format("partition {}: no checkpoint could be stored: {}; nothing is lost, it is "
                          "tried again, the log grows meanwhile",
@@ -192,6 +334,14 @@ Status EngineHost::StoreOneCheckpoint(Life& life, std::uint64_t& sequence, std::
   std::error_code ignored;
   std::filesystem::remove_all(directory, ignored);
   CODBAND_RETURN_IF_ERROR(life.store->Backup(directory));
+  {
+    // Those who follow shall not find that the log does not reach back to them any more.
+    std::unique_lock lock(life.mutex);
+    if (life.changed.wait_for(lock, kFollowTime, [&] { return life.closing; })) {
+      std::filesystem::remove_all(directory, ignored);
+      return {StatusCode::kUnavailable, "the partition is closed"};
+    }
+  }
   Result<cluster::Checkpoint> checkpoint = Status(StatusCode::kUnavailable, "not read yet");
   {
     store::RocksDbOptions read_only = StoreOptions();

@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "codband/base/log.h"
 #include "codband/base/status.h"
@@ -15,6 +17,7 @@
 #include "codband/cluster/replicated_store.h"
 #include "codband/engine/engine.h"
 #include "codband/server/cluster/erasures.h"
+#include "codband/server/cluster/standby.h"
 #include "codband/store/partition_log.h"
 #include "codband/store/rocksdb_store.h"
 
@@ -32,8 +35,9 @@ struct EngineHostOptions {
 };
 
 // Serves engines on the log of their partitions: the local copy catches up with the log, an engine
-// opens it, and everything that it writes goes to the log first. Each partition has a thread, which
-// opens it, stores its checkpoints and closes it.
+// opens it, and everything that it writes goes to the log first. A partition that is followed has a
+// Standby, which becomes the engine. Each partition has a thread, which follows it, opens it,
+// stores its checkpoints and closes it.
 class EngineHost final : public cluster::PartitionHost {
  public:
   // Told which engine serves a claim's partition. nullptr: none from now on; returns once nobody
@@ -48,21 +52,40 @@ class EngineHost final : public cluster::PartitionHost {
 
   void Open(const store::PartitionState& state, std::function<void(Status)> done) override;
   void Close(store::Partition partition, bool fenced, std::function<void()> done) override;
+  void Follow(store::Partition partition, std::uint64_t last) override;
+  void EndFollow(store::Partition partition) override;
+  std::uint64_t FollowedTo(store::Partition partition) const override;
 
  private:
-  // A partition from Open to Close.
+  using Opened = std::function<void(Status)>;
+  // What this node does with a partition: it serves it from Open to Close, or follows it.
   struct Life {
-    store::PartitionState state = {};
+    store::PartitionState state = {};  // of its thread, while it is served
     std::thread thread = {};
     std::mutex mutex = {};  // guards what follows
     std::condition_variable changed = {};
+    bool ending = false;
+    std::optional<std::pair<store::PartitionState, Opened>> opening = {};
     bool closing = false;
     bool fenced = false;
     std::function<void()> closed = {};
     cluster::ReplicatedStore* store = nullptr;  // while the engine has it
+    bool follows = false;
+    bool asked = false;  // since it was tried last
+    std::uint64_t follow_to = 0;
+    bool told = false;                           // why it does not follow
+    std::shared_ptr<Standby> standby = nullptr;  // the thread alone uses and changes it
   };
-  void Live(Life& life, const std::function<void(Status)>& done);
+  Life& LifeOf(store::Partition partition);
+  static bool IsClosing(Life& life);
+  void Run(store::Partition partition, Life& life);
+  void FollowOn(store::Partition partition, Life& life, std::uint64_t last);
+  void DropStandby(store::Partition partition, Life& life);
+  void Live(Life& life, const Opened& done);
+  Result<std::unique_ptr<engine::Engine>> OpenStandby(Life& life);
   Result<std::unique_ptr<engine::Engine>> OpenEngine(Life& life);
+  Standby::Owned Own(Life& life);
+  cluster::ReplicatedStore::OnGivenUp OnGivenUp(const store::Claim& claim) const;
   store::RocksDbOptions StoreOptions() const;
   engine::EngineOptions EngineOptionsOf(store::Partition partition) const;
   void EndEngine(Life& life, engine::Engine& engine);

@@ -148,18 +148,23 @@ PoolKeeper::Facts PoolKeeper::facts() const {
 }
 
 void PoolKeeper::Run() {
+  std::int64_t looked_ms = 0;
   while (true) {
     {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, std::chrono::milliseconds(kPeriodMs), [&] { return stopping_; });
       if (stopping_) return;
     }
-    Step();
+    const std::int64_t now_ms = BootMillis();
+    const bool look = woken_->exchange(false) || now_ms - looked_ms >= kLookMs;
+    if (look) looked_ms = now_ms;
+    Step(look);
   }
 }
 
-void PoolKeeper::Step() {
+void PoolKeeper::Step(bool look) {
   const std::lock_guard stepping(step_mutex_);
+  look_for_registers_ |= look;
   Members members;
   {
     const std::lock_guard lock(mutex_);
@@ -170,7 +175,10 @@ void PoolKeeper::Step() {
   const auto note = [&](const Status& next) {
     if (!next.ok() && !WasReplaced(next) && !store::IsFenced(next)) status = next;
   };
-  for (const auto& member : members) note(Publish(*member, now_ms));
+  for (const auto& member : members) {
+    member->look |= look;
+    note(Publish(*member, now_ms));
+  }
   for (const auto& member : members) {
     if (member->claim.partition == kMerger) note(Merge(*member, now_ms));
   }
@@ -256,10 +264,12 @@ Status PoolKeeper::Merge(Member& first, std::int64_t now_ms) {
     sequences_.clear();
     pools_ = 0;
     next_merge_ms_ = 0;
+    look_for_registers_ = true;
     epoch_ = first.claim.epoch;
   }
   if (now_ms < next_merge_ms_) return {};
-  CODBAND_RETURN_IF_ERROR(ReadRegisters());
+  if (look_for_registers_) CODBAND_RETURN_IF_ERROR(ReadRegisters());
+  look_for_registers_ = false;
   const std::vector<std::string> registers = shelf_.registers();
   if (registers.empty() || versions_ == merged_versions_) return {};
   if (now_ms < next_merge_ms_ + MoreToWaitMs(SpacingMs(static_cast<std::int64_t>(previous_.size())),
@@ -302,11 +312,16 @@ Status PoolKeeper::WritePools(Member& first, const SharedPool::Merged& merged) {
 Status PoolKeeper::Import(const std::shared_ptr<Member>& member) {
   if (member->importing) return {};
   NoteImported(*member);
-  if (member->import_failed.exchange(false)) member->pool = 0;  // once more
+  if (member->import_failed.exchange(false)) {  // once more
+    member->pool = 0;
+    member->look = true;
+  }
+  if (!member->look) return {};
   const Partition partition = member->claim.partition;
   const auto version = FindVersion(log_, kMerger, PoolName(partition));
   if (!version.ok()) return version.status();
-  if (version.value() <= member->pool) return {};
+  member->look = version.value() > member->pool;
+  if (!member->look) return {};
   const auto bytes = GetBlob(log_, kMerger, PoolName(partition), version.value());
   if (!bytes.ok()) return bytes.status();
   auto blob = PoolBlob::Decode(bytes.value());
@@ -320,6 +335,7 @@ Status PoolKeeper::Import(const std::shared_ptr<Member>& member) {
     });
   });
   if (!used) return {};
+  member->look = false;
   member->pool = version.value();
   const std::uint64_t has = blob.value().registers[partition];
   while (!member->unmerged.empty() && member->unmerged.front().first <= has) {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,7 +52,9 @@ struct PoolBlob {
 // A thread of its own. Thread-safe.
 class PoolKeeper {
  public:
-  static constexpr std::int64_t kPeriodMs = 100;        // it looks for news so often
+  static constexpr std::int64_t kPeriodMs = 100;  // between steps
+  // It looks for what others have written when the log tells that there is something, and so often.
+  static constexpr std::int64_t kLookMs = 1000;
   static constexpr std::int64_t kAtTheLatestMs = 5000;  // what was learned is published after it
   // Registers are spread out so that all partitions of the loop together write about this much, and
   // pools likewise; but what was learned is published at the latest as said above.
@@ -89,8 +92,10 @@ class PoolKeeper {
   using Sequences = std::map<store::Partition, std::uint64_t>;
   std::optional<Sequences> PoolAt(store::Partition partition, std::uint64_t cleared);
 
-  // Once around, for tests. Otherwise the thread does it.
-  void Step();
+  // To be called, from any thread and at any time, when there may be something new in the log.
+  std::function<void()> Waker() const {
+    return [woken = woken_] { *woken = true; };
+  }
 
  private:
   struct Member {
@@ -109,12 +114,14 @@ class PoolKeeper {
     std::uint64_t learned = 0;    // what was published, as Partition::learned counts
     std::int64_t published_ms = 0;
     std::int64_t next_ms = 0;
+    bool look = true;        // whether there is a newer pool is to be asked
     std::uint64_t pool = 0;  // the newest that was imported
     std::deque<std::pair<std::uint64_t, std::int64_t>> unmerged = {};  // registers, and since when
   };
   using Members = std::vector<std::shared_ptr<Member>>;
 
   void Run();
+  void Step(bool look);
   Status Publish(Member& member, std::int64_t now_ms);
   Status Merge(Member& first, std::int64_t now_ms);
   // The registers that are new.
@@ -129,6 +136,8 @@ class PoolKeeper {
   store::PartitionLog& log_;
   const store::Partition partitions_;
   const LogSink sink_;
+  // Shared with those who wake it.
+  const std::shared_ptr<std::atomic<bool>> woken_ = std::make_shared<std::atomic<bool>>(true);
   std::mutex step_mutex_;  // guards what follows
   bool in_trouble_ = false;
   // Of the merger, for one claim of partition 0.
@@ -140,6 +149,7 @@ class PoolKeeper {
   std::uint64_t pools_ = 0;
   std::string previous_;
   std::int64_t next_merge_ms_ = 0;
+  bool look_for_registers_ = true;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
