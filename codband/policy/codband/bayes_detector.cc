@@ -220,12 +220,11 @@ void BayesDetector::ModelChances(UserId id, const UserRecord& user, bool renew,
     FilterState::Of(user).belief.Expand(pool_, scratch.prior, chances);
     return;
   }
-  if (scratch.dim != dim) {
-    scratch.likelihood = MakeJointLikelihood(dim, context().options);
-    scratch.dim = dim;
-  }
+  scratch.Prepare(dim, context().options);
   assignment_.Posterior(id, user, *scratch.likelihood, scratch.prior, chances);
-  TakeNewAsOwn(chances, pool_.IndexOf(user.current.model).value());
+  const std::size_t own = pool_.IndexOf(user.current.model).value();
+  if (pool_.model(own).periods == 1) TakeNewAsOwn(chances, own);
+  scratch.means.Find(pool_, user.current.data, own, chances);
 }
 
 void BayesDetector::Observe(const LearnStep& step) {
