@@ -44,6 +44,12 @@ inline __attribute__((always_inline)) void ReadLanes(std::span<const JointLikeli
 JointLikelihood::JointLikelihood(std::size_t dim)
     : dim_(dim), all_columns_(dim), matrix_(PackedSize(dim) * kLanes), information_(dim * kLanes) {}
 
+const SufficientStats& JointLikelihood::OverAllColumns(const SufficientStats& data) {
+  if (data.dim() == dim_) return data;
+  all_columns_.Assign(data);
+  return all_columns_;
+}
+
 // Leaves in dense_ the models that cannot be scored that way.
 void JointLikelihood::FindByDirections(const SufficientStats& data, std::span<const Model> models,
                                        std::span<double> out) {
@@ -77,8 +83,7 @@ void JointLikelihood::LogDensities(const SufficientStats& given, std::span<const
   CODBAND_DCHECK(models.size() == out.size());
   FindByDirections(given, models, out);
   if (dense_.empty()) return;
-  if (given.dim() != dim_) all_columns_.Assign(given);
-  const SufficientStats& data = given.dim() == dim_ ? given : all_columns_;
+  const SufficientStats& data = OverAllColumns(given);
   const std::span<const Model> rest(dense_);
   for (std::size_t first = 0; first < rest.size(); first += kLanes) {
     const auto group = rest.subspan(first, std::min(kLanes, rest.size() - first));
@@ -94,6 +99,30 @@ void JointLikelihood::LogDensities(const SufficientStats& given, std::span<const
       out[dense_places_[first + lane]] =
           -0.5 * (static_cast<double>(data.m()) * std::log(2 * std::numbers::pi * noise) +
                   log_determinants + data.q() / noise - explained);
+    }
+  }
+}
+
+void JointLikelihood::Means(const SufficientStats& given, std::span<const Model> models,
+                            std::span<double> out) {
+  CODBAND_DCHECK(models.size() * dim_ == out.size());
+  const SufficientStats& data = OverAllColumns(given);
+  for (std::size_t first = 0; first < models.size(); first += kLanes) {
+    const auto group = models.subspan(first, std::min(kLanes, models.size() - first));
+    FactorLanes(data, group);
+    // Lᵀμ = L⁻¹b, from the last row up.
+    Lanes* const mean = AsLanes(information_.data());
+    for (std::size_t k = dim_; k-- > 0;) {
+      const Lanes* const column = AsLanes(matrix_.data()) + PackedColumn(dim_, k);
+      for (std::size_t below = 1; below < dim_ - k; ++below) {
+        mean[k] -= column[below] * mean[k + below];
+      }
+      mean[k] /= column[0];
+    }
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+      CODBAND_DCHECK(!group[lane].contains_data);
+      const std::span<double> row = out.subspan((first + lane) * dim_, dim_);
+      for (std::size_t k = 0; k < dim_; ++k) row[k] = mean[k][lane];
     }
   }
 }
@@ -140,6 +169,7 @@ CODBAND_VECTOR_CLONES void JointLikelihood::FactorLanes(const SufficientStats& d
       root[lane] = std::sqrt(pivot[lane]);
       determinant[lane].Multiply(pivot[lane]);
     }
+    column[0] = root;
     const Lanes inverse = 1.0 / root;
     for (std::size_t below = 1; below < d - k; ++below) column[below] *= inverse;
     information[k] = rest * inverse;

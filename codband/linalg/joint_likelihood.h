@@ -40,7 +40,12 @@ class JointLikelihood {
   void LogDensities(const SufficientStats& data, std::span<const Model> models,
                     std::span<double> out);
 
+  // E[θ | data, models[i]], a row of `out` for each model, none of which has learned from the data.
+  // Preconditions: as above; out.size() == models.size() * dim.
+  void Means(const SufficientStats& data, std::span<const Model> models, std::span<double> out);
+
  private:
+  const SufficientStats& OverAllColumns(const SufficientStats& data);
   void FindByDirections(const SufficientStats& data, std::span<const Model> models,
                         std::span<double> out);
   void FactorLanes(const SufficientStats& data, std::span<const Model> models);

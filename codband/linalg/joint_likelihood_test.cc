@@ -125,6 +125,35 @@ RC_GTEST_PROP(JointLikelihoodTest, PriorsThatDifferAndHaveAMeanEqualDenseGaussia
   }
 }
 
+RC_GTEST_PROP(JointLikelihoodTest, MeansAreThoseOfModelsThatHaveLearnedFromTheData, ()) {
+  const auto dim = *rc::gen::inRange<std::size_t>(1, 15);
+  const auto count = *rc::gen::inRange<std::size_t>(1, 30);
+  const auto models = *rc::gen::inRange<std::size_t>(1, 7);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const std::vector<Observation> data = RandomObservations(seed, count, dim);
+  std::vector<GaussianPosterior> posteriors;
+  std::vector<Eigen::VectorXd> expected;
+  for (std::size_t k = 0; k < models; ++k) {
+    const LinearPrior prior = RandomPrior(seed + k, dim, kNoiseVariance);
+    const std::vector<Observation> others = RandomObservations(seed + 1 + k, 4 * k, dim);
+    posteriors.emplace_back(prior).Add(StatsOf(dim, others));
+    DenseModel dense(prior);
+    dense.Add(others, kNoiseVariance);
+    dense.Add(data, kNoiseVariance);
+    expected.push_back(dense.mean());
+  }
+  std::vector<JointLikelihood::Model> queries;
+  for (const GaussianPosterior& posterior : posteriors) {
+    queries.push_back({.posterior = &posterior, .contains_data = false});
+  }
+  std::vector<double> means(models * dim);
+  JointLikelihood(dim).Means(StatsOf(dim, data), queries, means);
+  for (std::size_t k = 0; k < models; ++k) {
+    const Eigen::VectorXd actual = ToEigen(std::span(means).subspan(k * dim, dim));
+    RC_ASSERT((actual - expected[k]).norm() < 1e-8 * (1 + expected[k].norm()));
+  }
+}
+
 TEST(JointLikelihoodTest, ModelOfOnlyTheDataIsThePriorWithoutThem) {
   constexpr std::size_t kDim = 25;
   const std::vector<Observation> data = RandomObservations(4, 3000, kDim);

@@ -31,9 +31,10 @@ constexpr std::uint64_t kYoungGrowth = 8;
 // Of more columns a score costs more than it gains with a visit that may bring no reward.
 constexpr std::size_t kMostColumns = 128;
 
-// While models have less than a young period's observations on average, so many times as many
+// While models have less than two young periods' observations on average, so many times as many
 // others are resampled: that is when it is found who shares with whom.
-constexpr std::size_t kFormingTimes = 4;
+constexpr std::size_t kFormingTimes = 8;
+constexpr std::size_t kFormingPeriods = 2;
 
 // With this chance of one model, by the whole of the period, a user's place in the pool is known.
 constexpr double kKnown = 0.99;
@@ -130,14 +131,8 @@ class BayesDetector final : public ChangeDetector {
   bool IsPlaced(const UserRecord& user) const {
     return FilterState::Of(user).trial.placed || user.current.data.m() >= young();
   }
-  bool PoolIsForming() const { return pool_.observations() < young() * pool_.size(); }
-  // Of so many Gibbs steps those that a partition takes, by its part in what the pool knows: where
-  // others move theirs has not been heard of yet, and if all moved all that they have on what was
-  // known a while ago, they would go the same way together and back again.
-  std::size_t ShareOfOwn(std::size_t steps) const {
-    if (!pool_.is_partition()) return steps;
-    const std::uint64_t all = pool_.observations();
-    return all == 0 ? 0 : static_cast<std::size_t>(steps * pool_.own_observations() / all);
+  bool PoolIsForming() const {
+    return pool_.observations() < kFormingPeriods * young() * pool_.size();
   }
   // For how many observations past its review a period in doubt is not scored as a whole. Clicks of
   // a user whose place was known take long to tell.
@@ -220,12 +215,11 @@ void BayesDetector::ModelChances(UserId id, const UserRecord& user, bool renew,
     FilterState::Of(user).belief.Expand(pool_, scratch.prior, chances);
     return;
   }
-  if (scratch.dim != dim) {
-    scratch.likelihood = MakeJointLikelihood(dim, context().options);
-    scratch.dim = dim;
-  }
+  scratch.Prepare(dim, context().options);
   assignment_.Posterior(id, user, *scratch.likelihood, scratch.prior, chances);
-  TakeNewAsOwn(chances, pool_.IndexOf(user.current.model).value());
+  const std::size_t own = pool_.IndexOf(user.current.model).value();
+  if (pool_.model(own).periods == 1) TakeNewAsOwn(chances, own);
+  scratch.means.Find(pool_, user.current.data, own, chances);
 }
 
 void BayesDetector::Observe(const LearnStep& step) {
@@ -313,11 +307,17 @@ void BayesDetector::Review(const LearnStep& step) {
 
 void BayesDetector::ResampleOthers(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kOthers);
-  const std::size_t count = ShareOfOwn(PoolIsForming() ? kFormingTimes * resample_ : resample_);
+  const std::size_t count = pool_.OwnShare(PoolIsForming() ? kFormingTimes * resample_ : resample_);
+  YoungUsers& young_users = assignment_.young_users();
   for (std::size_t i = 0; i < count; ++i) {
-    const UserId id = assignment_.young_users().Draw(random);
+    const std::size_t place = young_users.Draw(random);
+    const UserId id = young_users.user(place);
+    if (id == step.id) continue;
     UserRecord* user = assignment_.FindNeighbour(id, step.memo);
-    if (user == nullptr || id == step.id || !IsUnsettled(*user)) continue;
+    if (user == nullptr || !IsUnsettled(*user)) {
+      young_users.Drop(place);  // until their next review
+      continue;
+    }
     Gibbs(id, *user, random, step.memo);
   }
 }

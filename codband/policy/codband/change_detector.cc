@@ -12,6 +12,12 @@
 
 namespace codband {
 
+void ChancesScratch::Prepare(std::size_t models_dim, const CoDBandOptions& options) {
+  if (dim == models_dim) return;
+  likelihood = MakeJointLikelihood(models_dim, options);
+  dim = models_dim;
+}
+
 bool ChangeDetector::Reassign(const LearnStep& step) {
   RandomStream random = StreamFor(step.key, DrawPurpose::kModel);
   context_.assignment.Resample(step.id, step.user, random, step.memo);

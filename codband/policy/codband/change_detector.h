@@ -7,6 +7,7 @@
 #include "codband/base/random.h"
 #include "codband/policy/codband/change_filter.h"
 #include "codband/policy/codband/detector_state.h"
+#include "codband/policy/codband/given_means.h"
 #include "codband/policy/codband/likelihood.h"
 #include "codband/policy/codband/user_record.h"
 #include "codband/policy/learn_memo.h"
@@ -37,6 +38,10 @@ struct ChancesScratch {
   std::vector<double> prior;
   std::unique_ptr<Likelihood> likelihood;
   std::size_t dim = 0;  // of the likelihood
+  GivenMeans means;     // what models alone say counts for the rest
+
+  // Makes a likelihood of models with so many features, unless it is there.
+  void Prepare(std::size_t models_dim, const CoDBandOptions& options);
 };
 
 // Services that a detector requires of the rest of CoDBand; the paper's needs none.

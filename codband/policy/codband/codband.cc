@@ -200,7 +200,8 @@ Outlook CoDBand::Believe(UserId id, const UserRecord* user, ChooseWorkspace& wor
   // A record from the archive may be newer than the models.
   const std::optional<std::size_t> own =
       user != nullptr ? pool_.IndexOf(user->current.model) : std::nullopt;
-  Outlook outlook{.pool = pool_};
+  work.chances_scratch.means.Clear();
+  Outlook outlook{.pool = pool_, .given = &work.chances_scratch.means};
   if (user != nullptr) outlook.period = user->past.closed_count();
   if (own && id == kNobody) {
     assignment_.PriorChances(id, user, work.chances);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <numbers>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +90,61 @@ TEST(CoDBandTest, WhereAYoungUserBelongsIsJudgedByTheModelsAsTheyAreNow) {
     }
   }
   EXPECT_LT(error, 0.02 * size);
+}
+
+// Of one feature, so that all can be written down: a user who has come twice, and others whose
+// model is known as well as twenty observations tell.
+TEST(CoDBandTest, WhatIsExpectedOfAYoungUserIsTheMeanOverAllModelsGivenWhatTheyTold) {
+  constexpr double kNoise = 0.25;
+  constexpr double kPrecision = 2;
+  constexpr double kAlmostOne = 1e6;  // α0 is 1 but for a thousandth
+  const auto policy = MakeCoDBand(1, {.hyper = "fixed",
+                                      .departure = "none",
+                                      .outliers = "kept",
+                                      .intercept = false,
+                                      .lambda = kPrecision,
+                                      .sigma = kNoise,
+                                      .hazard = 1e-9,
+                                      .a = kAlmostOne,
+                                      .b = kAlmostOne,
+                                      .resample = 0});
+  // Sums of a set of observations r = xθ + noise.
+  struct Sums {
+    double xx = 0, xr = 0, rr = 0;
+    int count = 0;
+
+    void Add(double x, double r) { xx += x * x, xr += x * r, rr += r * r, ++count; }
+    double Precision() const { return kPrecision + xx / (kNoise * kNoise); }
+    double Mean() const { return xr / (kNoise * kNoise) / Precision(); }
+    // ln of the density of all of them together.
+    double LogEvidence() const {
+      return -0.5 * (count * std::log(2 * std::numbers::pi * kNoise * kNoise) +
+                     std::log(Precision() / kPrecision) + rr / (kNoise * kNoise) -
+                     Mean() * Mean() * Precision());
+    }
+  };
+  std::uint64_t event = 0;
+  const auto teach = [&](UserId user, double x, double r, Sums& sums) {
+    policy->Learn(policy->Choose(user, {{&x, 1}, 1}, {1, event}), r, {1, event});
+    ++event;
+    sums.Add(x, r);
+  };
+  Sums known;
+  for (int i = 0; i < 20; ++i) teach(1, i % 2 == 0 ? 1 : 0.5, i % 2 == 0 ? 1 : 0.5, known);
+  Sums told;
+  teach(2, 1, 0.5, told);
+  teach(2, 0.5, 0.125, told);
+  Sums both = known;
+  both.xx += told.xx, both.xr += told.xr, both.rr += told.rr, both.count += told.count;
+
+  // One period is on the known model, and a new one has the weight α0 = 1.
+  const double odds = std::exp(both.LogEvidence() - known.LogEvidence() - told.LogEvidence());
+  const double shared = odds / (1 + odds);
+  ASSERT_GT(shared, 0.1);
+  ASSERT_LT(shared, 0.9);
+  const double one = 1;
+  EXPECT_NEAR(policy->Choose(2, {{&one, 1}, 1}, {1, event}).mean,
+              shared * both.Mean() + (1 - shared) * told.Mean(), 1e-3);
 }
 
 TEST(CoDBandTest, ChoosingChangesNothing) {

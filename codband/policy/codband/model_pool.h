@@ -81,6 +81,11 @@ class ModelPool {
   std::uint64_t observations() const;
   std::uint64_t own_observations() const;
 
+  // Of so many Gibbs steps those that a partition takes, by its part in what the pool knows: where
+  // others move theirs has not been heard of yet, and if all moved all that they have on what was
+  // known a while ago, they would go the same way together and back again.
+  std::size_t OwnShare(std::size_t steps) const;
+
   // The time of recency: how many observations there have been.
   const RecencyClock& clock() const { return clock_; }
 

@@ -34,6 +34,12 @@ std::uint64_t ModelPool::own_periods() const {
   return periods;
 }
 
+std::size_t ModelPool::OwnShare(std::size_t steps) const {
+  if (!is_partition()) return steps;
+  const std::uint64_t all = observations();
+  return all == 0 ? 0 : static_cast<std::size_t>(steps * own_observations() / all);
+}
+
 std::uint64_t ModelPool::own_observations() const {
   std::uint64_t sum = 0;
   for (const PoolModel& model : models_) sum += model.own_data().m();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "codband/policy/codband/given_means.h"
 #include "codband/policy/codband/model_pool.h"
 
 namespace codband {
@@ -13,6 +14,7 @@ namespace codband {
 // pool and the caller's ChooseWorkspace.
 struct Outlook {
   const ModelPool& pool;
+  const GivenMeans* given = nullptr;  // nullptr: models say all that is known
   std::uint32_t period = 0;
   std::span<const double> chances = {};    // of each model and last of a new one
   std::size_t likeliest = 0;               // index of the largest
@@ -47,6 +49,9 @@ struct Outlook {
                                                                : nullptr;
   }
   ModelId IdOf(std::size_t k) const { return k < pool.size() ? pool.model(k).id : kNoModel; }
+
+  // E[θ | z = k] without the departure.
+  std::span<const double> MeanOf(std::size_t k) const;
 
   // If the user is on model k: E[θ | z = k], or θ̃ ~ N(μ_k, v²Σ_k) plus the departure.
   void MeanOn(std::size_t k, std::span<double> theta) const;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "codband/base/bytes.h"
 #include "codband/base/random.h"
@@ -10,24 +10,28 @@
 
 namespace codband {
 
-// The users with a young period who came last: those whose assignment is worth resampling. A place
-// that nobody has taken holds 0, which may as well be a user. Not thread-safe for writing.
+// The users with a young period who came last, each once: those whose assignment is worth
+// resampling. Not thread-safe for writing.
 class YoungUsers {
  public:
-  // `time` counts observations; each place is taken in turn.
-  void Note(UserId user, std::uint64_t time) { users_[time % users_.size()] = user; }
-  UserId Draw(RandomStream& random) const { return users_[random.Below(users_.size())]; }
-  void Forget(UserId user) { std::ranges::replace(users_, user, UserId{0}); }
+  static constexpr std::size_t kMost = 512;
 
-  void Save(ByteWriter& out) const {
-    for (const UserId user : users_) out.U64(user);
-  }
-  void Load(ByteReader& in) {
-    for (UserId& user : users_) user = in.U64("young user");
-  }
+  std::size_t size() const { return users_.size(); }
+  UserId user(std::size_t place) const { return users_[place]; }
+
+  // The user is one of them. `time` counts observations: beyond kMost places are taken in turn.
+  void Note(UserId user, std::uint64_t time);
+  // A place to resample. Precondition: there is one.
+  std::size_t Draw(RandomStream& random) const { return random.Below(users_.size()); }
+  // Whoever has the place is young no more.
+  void Drop(std::size_t place);
+  void Forget(UserId user);
+
+  void Save(ByteWriter& out) const;
+  void Load(ByteReader& in);
 
  private:
-  std::array<UserId, 64> users_{};
+  std::vector<UserId> users_;
 };
 
 }  // namespace codband
