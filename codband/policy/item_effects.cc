@@ -52,6 +52,18 @@ double LogPrior(int item_step, int group_step) {
 ItemEffects::ItemEffects(bool groups, std::size_t most)
     : groups_(groups), most_(most), item_step_(kItemStep), group_step_(groups ? kGroupStep : 0) {}
 
+ItemEffects ItemEffects::WithRatios(Ratios ratios) {
+  ItemEffects effects(true);
+  effects.given_ = ratios;
+  return effects;
+}
+
+void ItemEffects::Clear() {
+  ItemEffects nothing(groups_, most_);
+  nothing.given_ = given_;
+  *this = std::move(nothing);
+}
+
 const ItemEffects::Item* ItemEffects::Find(ItemId id) const {
   const std::uint32_t slot = slots_.Find(id);
   return slot == ItemSlots::kNone ? nullptr : &items_[slot];
@@ -324,10 +336,11 @@ void ItemEffects::Withdraw(const ItemHistory::Entry& entry) {
 void ItemEffects::Forget(const ItemHistory& user) {
   for (const ItemHistory::Entry& entry : user.entries()) Withdraw(entry);
   if (items_.empty()) {
-    ItemEffects nothing(groups_, most_);
-    nothing.lives_ = lives_;  // users may still have entries of forgotten items
-    nothing.aliases_ = std::move(aliases_);
-    *this = std::move(nothing);
+    const std::uint32_t lives = lives_;  // users may still have entries of forgotten items
+    ModelAliases aliases = std::move(aliases_);
+    Clear();
+    lives_ = lives;
+    aliases_ = std::move(aliases);
   } else {
     Learn();
   }
@@ -341,10 +354,9 @@ bool ItemEffects::ForgetItem(ItemId id) {
   return true;
 }
 
-// ln p(all residuals) and of the steps beforehand, σ² being the likeliest, and that σ².
-ItemEffects::Evidence ItemEffects::Weigh(int item_step, int group_step) const {
-  const double item_ratio = RatioAt(item_step);
-  const double group_ratio = RatioAt(group_step);
+// ln p(all residuals), σ² being the likeliest, and that σ².
+ItemEffects::Evidence ItemEffects::Weigh(Ratios ratios) const {
+  const auto [item_ratio, group_ratio] = ratios;
   double determinants = 0;
   double squares = 0;
   double shown = 0;
@@ -370,9 +382,7 @@ ItemEffects::Evidence ItemEffects::Weigh(int item_step, int group_step) const {
     determinants += std::log(product * spread);
   }
   const double noise = squares / shown;
-  return {.log_posterior =
-              -0.5 * (determinants + shown * std::log(noise)) + LogPrior(item_step, group_step),
-          .noise = noise};
+  return {.log_likelihood = -0.5 * (determinants + shown * std::log(noise)), .noise = noise};
 }
 
 void ItemEffects::Learn() {
@@ -382,14 +392,26 @@ void ItemEffects::Learn() {
   for (const Item& item : items_) squares += item.all_squares();
   if (!(squares > 0)) return;  // nothing has ever been off
   const double least = kLeastNoise * squares / static_cast<double>(count);
-  Evidence best = Weigh(item_step_, group_step_);
+  const Evidence best = given_ ? Weigh(*given_) : ClimbSteps(least);
+  noise_ = std::max(best.noise, least);
+  TakeSteps();
+}
+
+// To the likeliest steps, from those of before.
+ItemEffects::Evidence ItemEffects::ClimbSteps(double least_noise) {
+  const auto weigh = [&](int item_step, int group_step) {
+    Evidence there = Weigh({RatioAt(item_step), RatioAt(group_step)});
+    there.log_likelihood += LogPrior(item_step, group_step);
+    return there;
+  };
+  Evidence best = weigh(item_step_, group_step_);
   for (int move = 0; move < kMostMoves; ++move) {
     const int from_item = item_step_;
     const int from_group = group_step_;
     const auto consider = [&](int item_step, int group_step) {
       if (std::min(item_step, group_step) < 0 || std::max(item_step, group_step) >= kSteps) return;
-      const Evidence there = Weigh(item_step, group_step);
-      if (!(there.log_posterior > best.log_posterior) || !(there.noise > least)) return;
+      const Evidence there = weigh(item_step, group_step);
+      if (!(there.log_likelihood > best.log_likelihood) || !(there.noise > least_noise)) return;
       best = there;
       item_step_ = item_step;
       group_step_ = group_step;
@@ -402,14 +424,15 @@ void ItemEffects::Learn() {
     }
     if (item_step_ == from_item && group_step_ == from_group) break;
   }
-  noise_ = std::max(best.noise, least);
-  TakeSteps();
+  return best;
 }
 
 // Before anything has been learned there are no effects.
 void ItemEffects::TakeSteps() {
-  item_ratio_ = noise_ > 0 ? RatioAt(item_step_) : 0;
-  group_ratio_ = noise_ > 0 ? RatioAt(group_step_) : 0;
+  Ratios ratios;
+  if (noise_ > 0) ratios = given_.value_or(Ratios{RatioAt(item_step_), RatioAt(group_step_)});
+  item_ratio_ = ratios.item;
+  group_ratio_ = ratios.group;
   for (Item& item : items_) Refresh(item);
 }
 

@@ -49,8 +49,18 @@ class ItemEffects {
  public:
   static constexpr std::size_t kMostItems = std::size_t{1} << 20;
 
+  // The variances of an item's effect, and of one to a group, as multiples of the noise's: τ and ω.
+  struct Ratios {
+    double item = 0;
+    double group = 0;
+  };
+
   // `groups`: whether the groups of a user may have their own favourites. `most`: items.
   explicit ItemEffects(bool groups, std::size_t most = kMostItems);
+  // With variances that are given and not learned.
+  static ItemEffects WithRatios(Ratios ratios);
+  // Nothing has been shown.
+  void Clear();
 
   // A model that a user may be on.
   struct Share {
@@ -232,11 +242,12 @@ class ItemEffects {
   void Refresh(Item& item) const;
 
   struct Evidence {
-    double log_posterior;
+    double log_likelihood;
     double noise;
   };
-  Evidence Weigh(int item_step, int group_step) const;
+  Evidence Weigh(Ratios ratios) const;
   void Learn();
+  Evidence ClimbSteps(double least_noise);
   void TakeSteps();
 
   // υ: how much of what a user's showings of an item were off by is expected of the next one.
@@ -253,9 +264,10 @@ class ItemEffects {
   static constexpr int kSteps = 14;
   int item_step_;
   int group_step_;
-  double item_ratio_ = 0;   // τ
-  double group_ratio_ = 0;  // ω
-  double noise_ = 0;        // σ²
+  std::optional<Ratios> given_;  // instead of what the steps say
+  double item_ratio_ = 0;        // τ
+  double group_ratio_ = 0;       // ω
+  double noise_ = 0;             // σ²
   double own_products_ = 0;
   double own_squares_ = 0;
   std::uint64_t others_count_ = 0;  // of the showings in all partitions

@@ -200,6 +200,19 @@ TEST_F(ItemEffectsTest, VariancesAreLearned) {
   EXPECT_NEAR(effects_.noise_variance(), 1, 0.1);
 }
 
+TEST_F(ItemEffectsTest, VariancesThatAreGivenStay) {
+  effects_ = ItemEffects::WithRatios({.item = 0.3, .group = 0.05});
+  const std::vector<Showing> showings = DrawShowings(3, 600, 20, 1, 0);
+  Learn(showings);
+  EXPECT_NEAR(effects_.group_variance(), 0.05 * effects_.noise_variance(), 1e-12);
+  EXPECT_NEAR(Of(3, 1).mean, Dense(effects_, showings, 3, 1).mean, 1e-9);
+  for (const auto& [id, user] : users_) effects_.Forget(user);
+  ASSERT_EQ(effects_.size(), 0U);
+  users_.clear();
+  Learn(showings);
+  EXPECT_NEAR(effects_.item_variance(), 0.3 * effects_.noise_variance(), 1e-12);
+}
+
 TEST_F(ItemEffectsTest, AGroupsFavouritesAreLearned) {
   Learn(DrawShowings(4, 6000, 100, 0, 0.5));
   EXPECT_NEAR(std::log2(effects_.group_variance() / 0.25), 0, 1);

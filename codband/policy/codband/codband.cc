@@ -273,13 +273,18 @@ RecencyClock StartClock(const CoDBandOptions& options) {
   return clock;
 }
 
+ItemEffects MakeItemEffects(const CoDBandOptions& options) {
+  const auto make = FindPart<ItemEffectsFactory>("items", options.items);
+  return make != nullptr ? make(options) : ItemEffects(true);
+}
+
 }  // namespace
 
 CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
     : Policy(dim),
       options_(options),
       hyper_(dim, options),
-      items_(true),
+      items_(MakeItemEffects(options)),
       pool_(hyper_.prior(), StartClock(options)),
       users_([this] { return NewUser(); },
              [this](UserRecord& user, ByteReader& in) {
@@ -300,7 +305,7 @@ CoDBand::CoDBand(std::size_t dim, const CoDBandOptions& options)
       dim_before_columns_(pool_.prior().dim()),
       random_effects_(FindPart<bool>("departure", options.departure) &&
                       traits_.supports_random_effects),
-      item_effects_(FindPart<bool>("items", options.items)),
+      item_effects_(FindPart<ItemEffectsFactory>("items", options.items) != nullptr),
       exploration_(FindPart<Exploration>("explore", options.explore)),
       integral_(inner_dim(), options.v) {
   if (traits_.tempers_clicks) assignment_.TemperClicks(&hyper_.noise());

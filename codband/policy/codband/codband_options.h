@@ -41,7 +41,10 @@ struct CoDBandOptions {
   std::size_t window = 8;    // detector=bayes: how far back a change can be found
   std::size_t resample = 2;  // detector=bayes: Gibbs steps of other young users at each step
   std::size_t history = 1;   // how many closed periods of a user are remembered; 0: all
-  std::size_t memory = 70;   // product only: how many recent observations are scored
+  // items=fixed: variances of an item's effect, and of that to a group, over that of the noise
+  double item_ratio = 0;
+  double group_item_ratio = 0;
+  std::size_t memory = 70;  // product only: how many recent observations are scored
   WindowDetectorOptions window_detector = {};
   const UserGraph* friends = nullptr;  // model_prior=friends; outlives the policy
 };

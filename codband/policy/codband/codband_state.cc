@@ -197,7 +197,7 @@ void CoDBand::SaveRest(ByteWriter& out) const {
 void CoDBand::LoadRest(ByteReader& in) {
   restore_point_ = {};
   dim_before_columns_ = inner_dim();
-  items_ = ItemEffects(true);
+  items_.Clear();
   if (in.remaining() == 0) return;
   hyper_.LoadLimits(in);
   restore_point_.Load(in, dim());

@@ -8,10 +8,17 @@
 #include <string>
 
 #include "codband/policy/codband/bayes_detector.h"
+#include "codband/policy/codband/codband_options.h"
 #include "codband/policy/codband/window_detector.h"
 
 namespace codband {
 namespace {
+
+ItemEffects LearnedItemEffects(const CoDBandOptions& /*options*/) { return ItemEffects(true); }
+
+ItemEffects FixedItemEffects(const CoDBandOptions& options) {
+  return ItemEffects::WithRatios({.item = options.item_ratio, .group = options.group_item_ratio});
+}
 
 // The parts of a parameter stand together, the default first.
 constexpr Part kParts[] = {
@@ -30,8 +37,10 @@ constexpr Part kParts[] = {
     {"departure", "learned", "a random effect for each user, its variance learned", true},
     {"departure", "none", "users of a model are alike", false},
     {"items", "learned", "an effect of each item by itself and in a group, variances learned",
-     true},
-    {"items", "none", "an item is its features", false},
+     LearnedItemEffects},
+    {"items", "fixed", "the same, variances as given by item_ratio and group_item_ratio",
+     FixedItemEffects},
+    {"items", "none", "an item is its features", ItemEffectsFactory(nullptr)},
     {"outliers", "limited", "the influence of one observation and of one user is bounded", true},
     {"outliers", "kept", "all count as they come", false},
 };

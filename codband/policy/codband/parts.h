@@ -12,6 +12,7 @@
 #include "codband/policy/codband/exploration.h"
 #include "codband/policy/codband/likelihood.h"
 #include "codband/policy/codband/model_prior.h"
+#include "codband/policy/item_effects.h"
 
 namespace codband {
 
@@ -19,6 +20,8 @@ using LikelihoodFactory = std::unique_ptr<Likelihood> (*)(std::size_t dim,
                                                           const CoDBandOptions& options);
 using DetectorFactory = std::unique_ptr<ChangeDetector> (*)(const DetectorContext& context);
 using ModelPriorFactory = ModelPrior (*)(const CoDBandOptions& options);
+// nullptr: items have no effects.
+using ItemEffectsFactory = ItemEffects (*)(const CoDBandOptions& options);
 
 // A part that can be plugged into CoDBand: the parameter and the word that select it, and what
 // makes it; `bool` where a part is either on or off.
@@ -26,7 +29,9 @@ struct Part {
   std::string_view parameter;
   std::string_view word;
   std::string_view help;
-  std::variant<LikelihoodFactory, DetectorFactory, ModelPriorFactory, Exploration, bool> make;
+  std::variant<LikelihoodFactory, DetectorFactory, ModelPriorFactory, ItemEffectsFactory,
+               Exploration, bool>
+      make;
 };
 
 // The parts that a parameter selects from, the default first. The table is in parts.cc, and is the

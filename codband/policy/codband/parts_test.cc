@@ -21,6 +21,7 @@ TEST(PartsTest, DefaultsOfTheOptionsAreTheFirstParts) {
   EXPECT_EQ(PartsOf("prior").front().word, defaults.model_prior);
   EXPECT_EQ(PartsOf("explore").front().word, defaults.explore);
   EXPECT_EQ(PartsOf("departure").front().word, defaults.departure);
+  EXPECT_EQ(PartsOf("items").front().word, defaults.items);
   EXPECT_TRUE(PartsOf("nosuch").empty());
 }
 
@@ -51,6 +52,9 @@ TEST(PartsTest, PartsOfAParameterAreMadeAlike) {
   }
   for (const Part& part : PartsOf("explore")) {
     EXPECT_TRUE(std::holds_alternative<Exploration>(part.make)) << part.word;
+  }
+  for (const Part& part : PartsOf("items")) {
+    EXPECT_TRUE(std::holds_alternative<ItemEffectsFactory>(part.make)) << part.word;
   }
   for (const char* parameter : {"hyper", "departure"}) {
     for (const Part& part : PartsOf(parameter)) {
