@@ -13,7 +13,9 @@ namespace {
 constexpr double kPriorWeight = 4;         // observations
 constexpr double kSignalShare = 0.75;      // of the rewards' variance, before anything is known
 constexpr double kLeastNoise = 1e-6;       // of the rewards' variance
-constexpr double kLeastClickNoise = 0.5;   // the same of clicks, which no model foresees
+constexpr double kLeastClickNoise = 0.5;   // the same of clicks before there are any,
+constexpr double kSurestClicks = 0.1;      // and however many there are
+constexpr double kFewClicks = 64;          // so many halve it
 constexpr double kInterceptShare = 0.1;    // how far apart intercepts are, in the same unit
 constexpr double kSmallestSquare = 1e-30;  // of rewards that are not all but zero
 constexpr double kIntercept = 1e-3;        // how little the common intercept is held to 0
@@ -25,6 +27,12 @@ constexpr std::uint64_t kLongest = 20'000;  // but no more than this
 
 // The mean of |x|² to go by: arms that are all but zero say nothing of it.
 double FeatureSize(double mean_square) { return mean_square > 1e-12 ? mean_square : 1; }
+
+// A few clicks are soon explained by as many features. Where there are many, what features foresee
+// is no noise.
+double LeastClickNoise(double clicks) {
+  return std::max(kSurestClicks, kLeastClickNoise * kFewClicks / (kFewClicks + clicks));
+}
 
 // xᵀAx, A packed.
 double Quadratic(std::span<const double> packed, std::span<const double> x) {
@@ -127,9 +135,10 @@ void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPri
   const double feature_size = FeatureSize(evidence.feature_squares / evidence.observations);
 
   LearnMean(prior);
+  const double least_noise = clicks ? LeastClickNoise(evidence.reward_squares) : kLeastNoise;
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
-                                  (clicks ? kLeastClickNoise : kLeastNoise) * scale);
+                                  least_noise * scale);
   const double lambda = (evidence.determined[0] + kPriorWeight) /
                         (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size);
   groups_.Learn(lambda, [&](std::size_t k) { return models_[k].weight; });

@@ -233,5 +233,29 @@ TEST(PriorLearnerTest, SaveLoadKeepsTheSchedule) {
   }
 }
 
+// Two arms: one is always clicked, the other never.
+double NoiseShareOfForeseenClicks(int clicks) {
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(3, 1, 0.25);
+  linalg::SufficientStats data(3);
+  for (int i = 0; i < clicks; ++i) {
+    data.Add(std::vector<double>{1, 0, 1}, 1);
+    data.Add(std::vector<double>{0, 1, 1}, 0);
+  }
+  ModelPool pool(prior);
+  pool.AddPeriods(pool.Create(), 1, data);
+  PriorLearner learner(3, true, true, 0, 0);
+  for (int i = 0; i < 20; ++i) {
+    learner.Relearn(pool, true, prior);
+    pool.SetPrior(prior);
+  }
+  return prior.noise_variance / 0.25;  // of the variance of the clicks
+}
+
+TEST(PriorLearnerTest, WhatManyClicksShowToBeForeseenIsNoNoise) {
+  EXPECT_NEAR(NoiseShareOfForeseenClicks(16), 0.5 * 64 / 80, 1e-9);  // but a few may be luck
+  EXPECT_NEAR(NoiseShareOfForeseenClicks(64), 0.25, 1e-9);
+  EXPECT_NEAR(NoiseShareOfForeseenClicks(2000), 0.1, 1e-9);
+}
+
 }  // namespace
 }  // namespace codband
