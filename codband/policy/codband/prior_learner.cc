@@ -139,8 +139,12 @@ void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPri
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
                                   least_noise * scale);
-  const double lambda = (evidence.determined[0] + kPriorWeight) /
-                        (evidence.distance[0] + kPriorWeight * kSignalShare * scale / feature_size);
+  // Who is shown the same arm again and again has rewards that are all alike, and that says nothing
+  // of how far arms are apart: their square does. (Of clicks the two are much the same.)
+  const double square = clicks ? scale : evidence.reward_squares / evidence.observations;
+  const double lambda =
+      (evidence.determined[0] + kPriorWeight) /
+      (evidence.distance[0] + kPriorWeight * kSignalShare * square / feature_size);
   groups_.Learn(lambda, [&](std::size_t k) { return models_[k].weight; });
   SetPrecision(lambda, prior);
   if (intercept_) {

@@ -257,5 +257,23 @@ TEST(PriorLearnerTest, WhatManyClicksShowToBeForeseenIsNoNoise) {
   EXPECT_NEAR(NoiseShareOfForeseenClicks(2000), 0.1, 1e-9);
 }
 
+// One arm, whose rewards are 0.5 each time, leaves the others as unknown as they were: at most one
+// direction is determined, so that λ ≤ (1 + 4) / (4 · 0.75 · 0.5²).
+TEST(PriorLearnerTest, AnArmThatIsChosenAllAlongSaysNothingOfOthers) {
+  linalg::LinearPrior prior = linalg::LinearPrior::Isotropic(3, 1, 0.01);
+  linalg::SufficientStats data(3);
+  for (int i = 0; i < 200; ++i) {
+    data.Add(std::vector<double>{1, 0, 1}, 0.5 + (i % 2 == 0 ? 0.01 : -0.01));
+  }
+  ModelPool pool(prior);
+  pool.AddPeriods(pool.Create(), 1, data);
+  PriorLearner learner(3, true, true, 0, 0);
+  for (int i = 0; i < 20; ++i) {
+    learner.Relearn(pool, false, prior);
+    pool.SetPrior(prior);
+  }
+  EXPECT_LE(prior.precision[1], 5 / 0.75);
+}
+
 }  // namespace
 }  // namespace codband
