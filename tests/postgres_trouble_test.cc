@@ -194,6 +194,35 @@ TEST_F(PostgresTroubleTest, AnAppendThatWasGivenUpCannotHappenLater) {
   EXPECT_TRUE(Append(*log, claim, 2, "second").ok());
 }
 
+// Without its standby a commit waits, and does not notice that the client has given it up.
+TEST_F(PostgresTroubleTest, SessionsThatWaitForAStandbyDoNotPileUp) {
+  const auto log = Open(200);
+  const Claim claim = Acquire(*log).value().claim();
+  Psql psql(loop_);
+  psql.Run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  psql.Run("SELECT pg_reload_conf()");
+  std::promise<Status> answer;
+  log->Append(claim, 1, "waits", [&](const Status& status) { answer.set_value(status); });
+  static constexpr Statement kWaiting{"for_standby",
+                                      "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type "
+                                      "IN ('IPC', 'Lock') AND backend_type = 'client backend'"};
+  const auto waiting = [&] { return psql.connection().Run(kWaiting, {}).rows.Number(0, 0); };
+  WaitUntil([&] { return waiting() > 0; });
+  ASSERT_GT(waiting(), 0U);
+  std::uint64_t most = 0;
+  for (int i = 0; i < 150; ++i) {  // ten times as long as a session is waited for
+    most = std::max(most, waiting());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LE(most, 3U);
+  psql.Run("ALTER SYSTEM RESET synchronous_standby_names");
+  psql.Run("SELECT pg_reload_conf()");
+  const Status status = answer.get_future().get();
+  EXPECT_EQ(status.ok(), !Frames(*log).empty()) << status.ToString();
+  WaitUntil([&] { return waiting() == 0; });
+  EXPECT_EQ(waiting(), 0U);
+}
+
 // Somebody else takes the partition while nobody knows what has become of the append.
 TEST_F(PostgresTroubleTest, ATakeoverKnowsWhetherTheLastAppendHappened) {
   for (const bool append_first : {true, false}) {

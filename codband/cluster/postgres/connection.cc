@@ -124,13 +124,31 @@ Result<std::unique_ptr<Connection>> Connection::Open(const Options& options,
 // A commit must wait for the standby's disk, whatever the defaults are. No timeout may end that
 // wait: the transaction would be committed all the same.
 Status Connection::Begin() {
-  const Reply reply = RunScript(fmt::format(
+  Reply reply = RunScript(fmt::format(
       "SET search_path = {0}; SET client_min_messages = warning; SET statement_timeout = 0; "
       "SET lock_timeout = 0; SET idle_session_timeout = 0; SET timezone = 'UTC'; "
       "SELECT set_config('synchronous_commit', 'on', false) "
       "WHERE current_setting('synchronous_commit') <> 'remote_apply'",
       options_.schema));
+  if (reply.ok()) {
+    reply = RunScript(
+        "SELECT pid::text, backend_start::text FROM pg_stat_activity "
+        "WHERE pid = pg_backend_pid()");
+  }
+  if (reply.ok() && !reply.rows.empty()) {
+    session_ = {.process = reply.rows.Bytes(0, 0), .start = reply.rows.Bytes(0, 1)};
+  }
   return reply.ToStatus();
+}
+
+bool Connection::End(const Session& given_up) {
+  static constexpr Statement kEnd{
+      "end_session",
+      "SELECT (wait_event = 'SyncRep' AND pg_terminate_backend(pid))::integer::bigint "
+      "FROM pg_stat_activity WHERE pid = $1::integer AND backend_start = $2::timestamptz"};
+  const Reply reply = Run(kEnd, {given_up.process, given_up.start});
+  return reply.ok() &&
+         (reply.rows.empty() || (!reply.rows.IsNull(0, 0) && reply.rows.Int(0, 0) == 1));
 }
 
 Reply Connection::Lose(std::string problem) {

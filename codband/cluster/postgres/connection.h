@@ -97,6 +97,16 @@ class Connection {
 
   bool lost() const { return lost_; }
 
+  // A server process, told apart from a later one with the same number.
+  struct Session {
+    std::string process;
+    std::string start;
+  };
+  const Session& session() const { return session_; }
+  // Ends a session that was given up if it waits for the standby: there it does not notice that
+  // nobody listens any more, and would keep its place among `max_connections`. Whether it is gone.
+  bool End(const Session& given_up);
+
   Reply Run(const Statement& statement, const std::vector<Argument>& arguments);
   // Sends all of them before it waits for the first (pipeline mode); each is a transaction.
   struct Query {
@@ -127,6 +137,7 @@ class Connection {
   pg_conn* connection_;
   Options options_;
   const std::atomic<bool>& stop_;
+  Session session_;
   std::set<std::string_view> prepared_;
   bool lost_ = false;
   bool warned_ = false;  // since the last statement began

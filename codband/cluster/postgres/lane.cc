@@ -44,12 +44,14 @@ Result<Connection*> LastingConnection::Get() {
   if (connection_ != nullptr && !connection_->lost()) return connection_.get();
   if (stop_) return Stopping();
   if (!failure_.ok() && WallSeconds() < next_try_seconds_) return failure_;
+  if (connection_ != nullptr) given_up_.push_back(connection_->session());
   connection_.reset();
   auto opened = Connection::Open(options_, stop_);
   const bool was_broken = !failure_.ok();
   if (opened.ok()) {
     connection_ = std::move(opened).value();
     failure_ = {};
+    std::erase_if(given_up_, [&](const auto& session) { return connection_->End(session); });
     if (was_broken && log_) {
       log_({.level = LogLevel::kInfo, .cause = "cluster", .message = "PostgreSQL answers again"});
     }

@@ -34,6 +34,7 @@ class LastingConnection {
   const std::atomic<bool>& stop_;
   LogSink log_;
   std::unique_ptr<Connection> connection_;
+  std::vector<Connection::Session> given_up_;  // which may still wait for the standby
   Status failure_;
   double next_try_seconds_ = 0;
 };
