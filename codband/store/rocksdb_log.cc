@@ -202,6 +202,14 @@ Status CutLog(rocksdb::Env& env, const std::filesystem::path& path, std::uint64_
   return closed.ok() ? Status() : Failed("close", path, closed);
 }
 
+// Whether a running process has deleted the log, or emptied it before that (NamedFiles), since it
+// was read up to there. A log whose end is torn goes on behind what is intact.
+bool IsGone(rocksdb::Env& env, const std::filesystem::path& path, std::uint64_t good_end) {
+  std::uint64_t bytes = 0;
+  const rocksdb::Status status = env.GetFileSize(path, &bytes);
+  return status.ok() ? bytes <= good_end : status.IsPathNotFound() || status.IsNotFound();
+}
+
 }  // namespace
 
 std::uint64_t FirstSequence(std::string_view batch) {
@@ -224,7 +232,7 @@ Status CheckLogs(rocksdb::Env& env, const std::filesystem::path& rocksdb_directo
           fmt::format("{} is damaged at byte {}: whole records follow at byte {}", path.string(),
                       scan.good_end, *scan.batch_behind));
     }
-    if (torn && scan.any_batch) {
+    if (torn && scan.any_batch && !IsGone(env, torn->first, torn->second)) {
       return Status::Corruption(fmt::format("{} is damaged at byte {}: whole records follow in {}",
                                             torn->first.string(), torn->second, path.string()));
     }

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codband/base/file.h"
@@ -86,6 +88,56 @@ class RocksDbLogTest : public StoreTest {
   fs::path log_;
   std::string bytes_;
 };
+
+// A file system on which another process deletes the oldest log while it is read: it is emptied
+// after the first block.
+class DeletingEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit DeletingEnv(fs::path oldest)
+      : rocksdb::EnvWrapper(rocksdb::Env::Default()), oldest_(std::move(oldest)) {}
+  const char* Name() const override { return "DeletingEnv"; }
+
+  rocksdb::Status NewSequentialFile(const std::string& path,
+                                    std::unique_ptr<rocksdb::SequentialFile>* file,
+                                    const rocksdb::EnvOptions& options) override {
+    const rocksdb::Status status = target()->NewSequentialFile(path, file, options);
+    if (status.ok() && path == oldest_)
+      *file = std::make_unique<Emptied>(std::move(*file), oldest_);
+    return status;
+  }
+
+ private:
+  class Emptied final : public rocksdb::SequentialFile {
+   public:
+    Emptied(std::unique_ptr<rocksdb::SequentialFile> file, fs::path path)
+        : file_(std::move(file)), path_(std::move(path)) {}
+    rocksdb::Status Read(std::size_t n, rocksdb::Slice* got, char* scratch) override {
+      const rocksdb::Status status = file_->Read(n, got, scratch);
+      fs::resize_file(path_, 0);
+      return status;
+    }
+    rocksdb::Status Skip(std::uint64_t n) override { return file_->Skip(n); }
+
+   private:
+    std::unique_ptr<rocksdb::SequentialFile> file_;
+    const fs::path path_;
+  };
+
+  const fs::path oldest_;
+};
+
+TEST_F(RocksDbLogTest, ALogThatIsDeletedWhileItIsReadIsNotDamaged) {
+  const fs::path newer = log_.parent_path() / "999999.log";
+  fs::copy(log_, newer);
+  DeletingEnv env(log_);
+  const Status checked = CheckLogs(env, log_.parent_path());
+  EXPECT_TRUE(checked.ok()) << checked.ToString();
+  EXPECT_EQ(fs::file_size(log_), 0U);
+  // One whose end is torn and stays is damaged.
+  WriteBytes(log_, bytes_.substr(0, 32'768));
+  EXPECT_EQ(CheckLogs(*rocksdb::Env::Default(), log_.parent_path()).code(),
+            StatusCode::kCorruption);
+}
 
 TEST_F(RocksDbLogTest, ALogCutAnywhereLeavesTheBatchesBeforeTheCut) {
   std::vector<std::size_t> cuts = {0, 1, 6, 7, 8, 32'767, 32'768, 32'769, 65'536, bytes_.size()};
