@@ -59,6 +59,52 @@ std::map<std::string_view, std::size_t> Bearers(const PartitionMap& map, std::st
   return staying.empty() ? all : staying;
 }
 
+// What could change hands.
+struct Market {
+  std::map<std::string_view, std::size_t> owned;  // how many each bearer has, without this node's
+  std::vector<store::Partition> unowned = {};
+  std::vector<store::Partition> available = {};  // of these, what is wanted on no node
+  std::vector<store::Partition> movable = {};    // the same of what this node has
+};
+
+// Everybody gets as many as everybody else, or one more.
+Plan EvenOut(const PartitionMap& map, std::string_view node, std::size_t held, Market market) {
+  Plan plan;
+  const std::size_t least = map.partitions.size() / market.owned.size();
+  const std::size_t most = (map.partitions.size() + market.owned.size() - 1) / market.owned.size();
+  std::size_t missing = 0;  // that others should have
+  for (const auto& [name, count] : market.owned) {
+    if (name != node && count < least) missing += least - count;
+  }
+  // First what everybody should have; more than that only of what is left over.
+  const std::size_t spare = held - std::min(held, least);
+  const std::size_t wanted = least - std::min(held, least);
+  std::size_t take = std::min(wanted, market.available.size());
+  const std::size_t left = market.available.size() - take;
+  if (spare < most - least && left > missing)
+    take += std::min(most - least - spare, left - missing);
+  if (take > 0) {
+    // Nodes begin at different places, so that they do not all try the same.
+    const std::size_t start = std::hash<std::string_view>()(node) % market.available.size();
+    std::ranges::rotate(market.available,
+                        market.available.begin() + static_cast<std::ptrdiff_t>(start));
+    const store::NodeState* const self = map.FindNode(node);
+    std::ranges::stable_sort(market.available, {}, [&](store::Partition partition) {
+      if (self != nullptr && Follows(*self, partition)) return 0;
+      return map.IsFollowed(partition, node) ? 2 : 1;
+    });
+    market.available.resize(take);
+    plan.take = std::move(market.available);
+    return plan;
+  }
+  // What is free serves those first who have too few.
+  const std::size_t give =
+      std::min({spare, missing - std::min(missing, market.unowned.size()), market.movable.size()});
+  plan.give.assign(market.movable.begin(),
+                   market.movable.begin() + static_cast<std::ptrdiff_t>(give));
+  return plan;
+}
+
 }  // namespace
 
 std::vector<store::Partition> PlanStandbys(const PartitionMap& map, std::string_view node) {
@@ -112,7 +158,8 @@ Plan MakePlan(const PartitionMap& map, std::string_view node,
               const std::vector<store::Partition>& held,
               const std::vector<store::Partition>& leaving) {
   Plan plan;
-  std::map<std::string_view, std::size_t> owned = Bearers(map, node);
+  Market market{.owned = Bearers(map, node)};
+  auto& owned = market.owned;
   if (!owned.contains(node)) {
     plan.give = held;
     return plan;
@@ -125,61 +172,27 @@ Plan MakePlan(const PartitionMap& map, std::string_view node,
     const std::string_view name = map.partitions[partition].wanted;
     return owned.contains(name) ? name : std::string_view();
   };
-  std::vector<store::Partition> unowned;
   for (const store::PartitionState& state : map.partitions) {
     if (is_among(held, state.partition)) continue;
     if (state.lease_left_ms <= 0) {
-      unowned.push_back(state.partition);
+      market.unowned.push_back(state.partition);
     } else if (const auto owner = owned.find(state.owner); owner != owned.end()) {
       ++owner->second;
     }
   }
-  std::vector<store::Partition> available;
-  for (const store::Partition partition : unowned) {
+  for (const store::Partition partition : market.unowned) {
     if (is_among(leaving, partition)) continue;
     const std::string_view wanted = wanted_on(partition);
-    if (wanted.empty()) available.push_back(partition);
+    if (wanted.empty()) market.available.push_back(partition);
     if (wanted == node) plan.take.push_back(partition);
   }
-  std::vector<store::Partition> movable;
   for (const store::Partition partition : held) {
     const std::string_view wanted = wanted_on(partition);
-    if (wanted.empty()) movable.push_back(partition);
+    if (wanted.empty()) market.movable.push_back(partition);
     if (!wanted.empty() && wanted != node) plan.give.push_back(partition);
   }
   if (!plan.take.empty() || !plan.give.empty()) return plan;
-
-  const std::size_t least = map.partitions.size() / owned.size();
-  const std::size_t most = (map.partitions.size() + owned.size() - 1) / owned.size();
-  std::size_t missing = 0;  // that others should have
-  for (const auto& [name, count] : owned) {
-    if (name != node && count < least) missing += least - count;
-  }
-  // First what everybody should have; more than that only of what is left over.
-  const std::size_t spare = held.size() - std::min(held.size(), least);
-  const std::size_t wanted = least - std::min(held.size(), least);
-  std::size_t take = std::min(wanted, available.size());
-  const std::size_t left = available.size() - take;
-  if (spare < most - least && left > missing)
-    take += std::min(most - least - spare, left - missing);
-  if (take > 0) {
-    // Nodes begin at different places, so that they do not all try the same.
-    const std::size_t start = std::hash<std::string_view>()(node) % available.size();
-    std::ranges::rotate(available, available.begin() + static_cast<std::ptrdiff_t>(start));
-    const store::NodeState* const self = map.FindNode(node);
-    std::ranges::stable_sort(available, {}, [&](store::Partition partition) {
-      if (self != nullptr && Follows(*self, partition)) return 0;
-      return map.IsFollowed(partition, node) ? 2 : 1;
-    });
-    available.resize(take);
-    plan.take = std::move(available);
-    return plan;
-  }
-  // What is free serves those first who have too few.
-  const std::size_t give =
-      std::min({spare, missing - std::min(missing, unowned.size()), movable.size()});
-  plan.give.assign(movable.begin(), movable.begin() + static_cast<std::ptrdiff_t>(give));
-  return plan;
+  return EvenOut(map, node, held.size(), std::move(market));
 }
 
 }  // namespace codband::cluster
