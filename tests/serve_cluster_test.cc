@@ -74,8 +74,6 @@ TEST_F(ServeClusterTest, AStandbyFollowsTheOwnerAndTakesOver) {
   const std::string metrics = Ask({b.get()}, "GET", "/metrics", "").body;
   EXPECT_NE(metrics.find("\ncodband_cluster_partitions_followed 1\n"), std::string::npos);
   EXPECT_NE(metrics.find("\ncodband_cluster_partitions_here 0\n"), std::string::npos);
-  auto c = StartNode("c");
-  ASSERT_TRUE(c->listens());
   a->Stop(SIGKILL);
   EXPECT_EQ(Reward({b.get()}, "event0"), "accepted");
   EXPECT_NE(ReadFile(lines).value().find("partition 0: it was followed up to frame"),
@@ -84,6 +82,8 @@ TEST_F(ServeClusterTest, AStandbyFollowsTheOwnerAndTakesOver) {
   const auto user = Ask({b.get()}, "GET", "/v1/users/u3", "");
   EXPECT_EQ(Json::parse(user.body)["observations"], 3) << user.body;
   // The next standby begins with what the log and its checkpoint have.
+  auto c = StartNode("c");
+  ASSERT_TRUE(c->listens());
   cluster::WaitUntil([&] { return FollowedBy("c") >= frames; });
   EXPECT_GE(FollowedBy("c"), frames);
   EXPECT_EQ(b->Stop(SIGTERM), 0);

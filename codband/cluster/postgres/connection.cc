@@ -15,6 +15,7 @@ namespace codband::cluster {
 namespace {
 
 constexpr int kBinary = 1;
+constexpr std::int64_t kPatientMs = 120'000;  // Options::patience
 // While it waits it looks so often whether it should stop.
 constexpr std::int64_t kLookMs = 100;
 constexpr std::size_t kLongestName = 40;
@@ -67,7 +68,10 @@ Status Reply::ToStatus() const {
 }
 
 Connection::Connection(pg_conn* connection, const Options& options, const std::atomic<bool>& stop)
-    : connection_(connection), options_(options), stop_(stop) {
+    : connection_(connection),
+      options_(options),
+      stop_(stop),
+      patient_until_ms_(NowMs() + kPatientMs) {
   PQsetNoticeReceiver(connection_, Notice, this);
 }
 
@@ -124,37 +128,21 @@ Result<std::unique_ptr<Connection>> Connection::Open(const Options& options,
 // A commit must wait for the standby's disk, whatever the defaults are. No timeout may end that
 // wait: the transaction would be committed all the same.
 Status Connection::Begin() {
-  Reply reply = RunScript(fmt::format(
+  const Reply reply = RunScript(fmt::format(
       "SET search_path = {0}; SET client_min_messages = warning; SET statement_timeout = 0; "
       "SET lock_timeout = 0; SET idle_session_timeout = 0; SET timezone = 'UTC'; "
       "SELECT set_config('synchronous_commit', 'on', false) "
       "WHERE current_setting('synchronous_commit') <> 'remote_apply'",
       options_.schema));
-  if (reply.ok()) {
-    reply = RunScript(
-        "SELECT pid::text, backend_start::text FROM pg_stat_activity "
-        "WHERE pid = pg_backend_pid()");
-  }
-  if (reply.ok() && !reply.rows.empty()) {
-    session_ = {.process = reply.rows.Bytes(0, 0), .start = reply.rows.Bytes(0, 1)};
-  }
   return reply.ToStatus();
-}
-
-bool Connection::End(const Session& given_up) {
-  static constexpr Statement kEnd{
-      "end_session",
-      "SELECT (wait_event = 'SyncRep' AND pg_terminate_backend(pid))::integer::bigint "
-      "FROM pg_stat_activity WHERE pid = $1::integer AND backend_start = $2::timestamptz"};
-  const Reply reply = Run(kEnd, {given_up.process, given_up.start});
-  return reply.ok() &&
-         (reply.rows.empty() || (!reply.rows.IsNull(0, 0) && reply.rows.Int(0, 0) == 1));
 }
 
 Reply Connection::Lose(std::string problem) {
   lost_ = true;
   return {.fate = Reply::Fate::kUnknown, .problem = std::move(problem)};
 }
+
+bool Connection::is_young() const { return NowMs() < patient_until_ms_; }
 
 bool Connection::AwaitInput(std::int64_t deadline_ms) {
   while (!stop_) {
@@ -167,9 +155,12 @@ bool Connection::AwaitInput(std::int64_t deadline_ms) {
 }
 
 pg_result* Connection::Next() {
-  const std::int64_t deadline = NowMs() + options_.timeout_ms;
+  const std::int64_t deadline =
+      NowMs() + (is_young() ? options_.patience : 1) * options_.timeout_ms;
   while (PQisBusy(connection_) != 0) {
-    if (!AwaitInput(deadline) || PQconsumeInput(connection_) == 0) {
+    const bool came = AwaitInput(deadline);
+    if (!came || PQconsumeInput(connection_) == 0) {
+      timed_out_ = !came;
       lost_ = true;
       return nullptr;
     }

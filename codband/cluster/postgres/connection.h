@@ -85,6 +85,7 @@ class Connection {
     std::string dsn = {};              // a connection string; may name several hosts
     std::string schema = {};           // of the loop: checked by CheckSchemaName
     std::int64_t timeout_ms = 10'000;  // for an answer; then the connection counts as lost
+    std::int64_t patience = 1;         // so many times as long while it is young
   };
 
   // `stop`: give up as soon as it is true. kInvalidArgument: the connection string cannot be read.
@@ -96,16 +97,10 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   bool lost() const { return lost_; }
-
-  // A server process, told apart from a later one with the same number.
-  struct Session {
-    std::string process;
-    std::string start;
-  };
-  const Session& session() const { return session_; }
-  // Ends a session that was given up if it waits for the standby: there it does not notice that
-  // nobody listens any more, and would keep its place among `max_connections`. Whether it is gone.
-  bool End(const Session& given_up);
+  // Lost since no answer came in time: the server may still be at it.
+  bool timed_out() const { return timed_out_; }
+  // In its first two minutes, in which Options::patience counts.
+  bool is_young() const;
 
   Reply Run(const Statement& statement, const std::vector<Argument>& arguments);
   // Sends all of them before it waits for the first (pipeline mode); each is a transaction.
@@ -137,9 +132,10 @@ class Connection {
   pg_conn* connection_;
   Options options_;
   const std::atomic<bool>& stop_;
-  Session session_;
+  std::int64_t patient_until_ms_;
   std::set<std::string_view> prepared_;
   bool lost_ = false;
+  bool timed_out_ = false;
   bool warned_ = false;  // since the last statement began
   std::string warning_;
 };

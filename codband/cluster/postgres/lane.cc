@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "codband/base/clock.h"
@@ -44,14 +45,18 @@ Result<Connection*> LastingConnection::Get() {
   if (connection_ != nullptr && !connection_->lost()) return connection_.get();
   if (stop_) return Stopping();
   if (!failure_.ok() && WallSeconds() < next_try_seconds_) return failure_;
-  if (connection_ != nullptr) given_up_.push_back(connection_->session());
+  if (connection_ != nullptr) {
+    if (!connection_->timed_out() || !connection_->is_young()) patience_ = 1;
+    if (connection_->timed_out()) patience_ = std::min(2 * patience_, kMostPatience);
+  }
   connection_.reset();
-  auto opened = Connection::Open(options_, stop_);
+  Connection::Options options = options_;
+  options.patience = patience_;
+  auto opened = Connection::Open(options, stop_);
   const bool was_broken = !failure_.ok();
   if (opened.ok()) {
     connection_ = std::move(opened).value();
     failure_ = {};
-    std::erase_if(given_up_, [&](const auto& session) { return connection_->End(session); });
     if (was_broken && log_) {
       log_({.level = LogLevel::kInfo, .cause = "cluster", .message = "PostgreSQL answers again"});
     }
