@@ -26,6 +26,7 @@ namespace codband {
 namespace {
 
 constexpr std::size_t kTastes = 10;
+constexpr double kNoEnd = 1e9;  // seconds
 
 struct Flags {
   std::string serve;  // a codband program to start
@@ -41,10 +42,12 @@ struct Flags {
   double seconds = 2;          // of a phase; every round has each phase once
   std::size_t dashboards = 0;  // if any: what they cost
   double soak_minutes = 0;
-  double run_in_minutes = 3;  // before the soak: fills the caches
-  bool put_items = true;      // before everything
-  bool pairs = false;         // nothing but rank and reward
-  double rate = 0;            // of these, pairs a second; 0: as many as it can
+  double run_in_minutes = 3;   // before the soak: fills the caches
+  bool put_items = true;       // before everything
+  bool pairs = false;          // nothing but rank and reward
+  bool ranks = false;          // nothing but ranks
+  std::uint64_t requests = 0;  // of these, as many instead of so many seconds; 0: by the time
+  double rate = 0;             // pairs a second; 0: as many as it can
   std::vector<std::string> settings;
   bool json = false;
 };
@@ -99,10 +102,14 @@ class Load {
     }));
   }
 
-  LoadResult Ranks(double seconds) {
+  // Until the time is over or so many are done.
+  LoadResult Ranks(double seconds, std::uint64_t most = ~std::uint64_t{0}) {
     const double end = WallSeconds() + seconds;
+    std::uint64_t started = 0;
     return Check(client_.Run([&](std::size_t, std::string_view) {
-      return WallSeconds() < end ? NextRank() : std::string_view();
+      if (started == most || WallSeconds() >= end) return std::string_view();
+      ++started;
+      return NextRank();
     }));
   }
 
@@ -246,11 +253,21 @@ void MeasureDashboards(const Flags& flags, Load& load, std::uint16_t port) {
       curves, ratio);
 }
 
+void PrintAlone(std::string_view name, LoadResult& result, std::uint64_t requests_each) {
+  const Row row = Summarize(result, static_cast<double>(requests_each));
+  fmt::print(
+      "{{\"{}\": {}, \"seconds\": {:.3f}, \"per_second\": {:.1f}, \"p50_us\": {:.0f}, "
+      "\"p99_us\": {:.0f}}}\n",
+      name, result.requests / requests_each, result.seconds, row.per_second, row.p50, row.p99);
+}
+
 // Rank and reward alone, at a rate if one is given: so many every twentieth of a second.
 void MeasurePairs(const Flags& flags, Load& load) {
   constexpr double kBeat = 0.05;
   LoadResult pairs;
-  if (flags.rate == 0) {
+  if (flags.requests > 0) {
+    pairs = load.Pairs(kNoEnd, flags.requests);
+  } else if (flags.rate == 0) {
     pairs = load.Pairs(flags.seconds);
   } else {
     const double start = WallSeconds();
@@ -259,17 +276,19 @@ void MeasurePairs(const Flags& flags, Load& load) {
       owed += flags.rate * kBeat;
       const auto most = static_cast<std::uint64_t>(owed);
       owed -= static_cast<double>(most);
-      pairs.Add(load.Pairs(1e9, most));
+      pairs.Add(load.Pairs(kNoEnd, most));
       const double left = start + beat + kBeat - WallSeconds();
       if (left > 0) usleep(static_cast<useconds_t>(1e6 * left));
     }
     pairs.seconds = WallSeconds() - start;
   }
-  const Row row = Summarize(pairs, 2);
-  fmt::print(
-      "{{\"pairs\": {}, \"seconds\": {:.3f}, \"per_second\": {:.1f}, \"p50_us\": {:.0f}, "
-      "\"p99_us\": {:.0f}}}\n",
-      pairs.requests / 2, pairs.seconds, row.per_second, row.p50, row.p99);
+  PrintAlone("pairs", pairs, 2);
+}
+
+void MeasureRanks(const Flags& flags, Load& load) {
+  LoadResult ranks =
+      flags.requests > 0 ? load.Ranks(kNoEnd, flags.requests) : load.Ranks(flags.seconds);
+  PrintAlone("ranks", ranks, 1);
 }
 
 double RssMegabytes(int pid) { return ResidentBytes(pid) / 1e6; }
@@ -341,13 +360,15 @@ void Run(const Flags& flags) {
       server ? std::vector<std::uint16_t>{server->port()} : flags.ports;
   Load load(flags, ports);
   if (flags.put_items) load.PutItems();
-  load.Pairs(1e9, flags.users * flags.warm);
+  load.Pairs(kNoEnd, flags.users * flags.warm);
   if (flags.soak_minutes > 0) {
     Soak(flags, load, server ? server->pid() : flags.pid);
   } else if (flags.dashboards > 0) {
     MeasureDashboards(flags, load, ports[0]);
   } else if (flags.pairs) {
     MeasurePairs(flags, load);
+  } else if (flags.ranks) {
+    MeasureRanks(flags, load);
   } else {
     Measure(flags, load);
   }
@@ -387,6 +408,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("!--items-are-there", flags.put_items, "The catalogue is not put first");
   app.add_flag("--pairs", flags.pairs, "Rank and reward alone, for --seconds");
+  app.add_flag("--ranks", flags.ranks, "Ranks alone, for --seconds");
+  app.add_option("--requests", flags.requests,
+                 "Of --pairs and --ranks: so many, however long they take");
   app.add_option("--rate", flags.rate, "Of --pairs: so many a second (default: as many as it can)");
   app.add_flag("--json", flags.json, "One JSON object");
   CLI11_PARSE(app, argc, argv);

@@ -15,6 +15,8 @@ namespace codband {
 // bits, so that a round trip is exact. Not thread-safe.
 class ByteWriter {
  public:
+  // Room for so many bytes in all.
+  void Reserve(std::size_t bytes) { bytes_.reserve(bytes); }
   void U8(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
   void U32(std::uint32_t value);
   void U64(std::uint64_t value);

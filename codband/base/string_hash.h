@@ -16,6 +16,26 @@ struct StringHash {
   std::size_t operator()(std::string_view text) const;
 };
 
+// A text with its hash, to look it up in several tables.
+struct HashedText {
+  explicit HashedText(std::string_view given) : text(given), hash(StringHash()(given)) {}
+
+  std::string_view text;
+  std::size_t hash;
+};
+
+// Of tables in which such texts are looked up.
+struct HashedTextHash : StringHash {
+  using StringHash::operator();
+  std::size_t operator()(const HashedText& text) const { return text.hash; }
+};
+struct HashedTextEqual {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+  bool operator()(const HashedText& a, std::string_view b) const { return a.text == b; }
+  bool operator()(std::string_view a, const HashedText& b) const { return a == b.text; }
+};
+
 using StringViewSet = std::unordered_set<std::string_view, StringHash>;
 
 }  // namespace codband

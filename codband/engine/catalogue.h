@@ -51,12 +51,12 @@ class Catalogue {
     std::span<const features::Cell> cells;  // where dim is 0
   };
   // nullptr if there is none.
-  const Known* Look(std::string_view id) const {
+  const Known* Look(const HashedText& id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : &found->second;
   }
   const Item* Find(std::string_view id) const {
-    const Known* const known = Look(id);
+    const Known* const known = Look(HashedText(id));
     return known == nullptr ? nullptr : known->item;
   }
   // All features, in the order of the items. Precondition: dim > 0.
@@ -85,7 +85,7 @@ class Catalogue {
   std::size_t dim_;
   NameHash names_;
   // The keys are the items' own ids, the cells those in cells_.
-  std::unordered_map<std::string_view, Known, StringHash> by_id_;
+  std::unordered_map<std::string_view, Known, HashedTextHash, HashedTextEqual> by_id_;
   std::vector<std::shared_ptr<const Item>> items_;
   std::vector<double> features_;
   std::vector<features::Cells> cells_;  // if dim is 0

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "codband/base/string_hash.h"
 #include "codband/engine/engine.h"
 #include "codband/engine/named_offer.h"
 #include "codband/policy/policy.h"
@@ -17,8 +18,9 @@ namespace codband::engine {
 // The arms on offer, with their features row after row. Borrows from the request and the catalogue.
 struct Offer {
   std::vector<std::string_view> ids;
-  std::vector<double> gathered;  // unless the catalogue's own features can be used
-  std::vector<ItemId> items;     // the same
+  std::vector<HashedText> hashed;  // those of the request
+  std::vector<double> gathered;    // unless the catalogue's own features can be used
+  std::vector<ItemId> items;       // the same
   // What the features were hashed from; nullptr: given as numbers, or every name has a column.
   std::vector<const std::vector<features::NamedFeature>*> named;
   ArmsView arms;
@@ -85,6 +87,7 @@ class RankWorkspaces {
   void Return(std::unique_ptr<RankWorkspace> workspace, std::size_t kept_arms) {
     if (workspace->most_arms > kept_arms) return;
     workspace->offer.ids.clear();
+    workspace->offer.hashed.clear();
     workspace->offer.named.clear();
     workspace->offer.gathered.clear();
     workspace->offer.items.clear();

@@ -23,12 +23,16 @@ constexpr std::uint64_t kEventIdPurpose = 0x6576656e74;
 
 // Refuses the same action twice: it would have two chances of being chosen. A hash table with open
 // addressing, at most a quarter full.
-Status CheckNoneTwice(const std::vector<Candidate>& candidates, std::vector<std::uint32_t>& slots) {
+// `hashed` becomes the ids with their hashes.
+Status CheckNoneTwice(const std::vector<Candidate>& candidates, std::vector<std::uint32_t>& slots,
+                      std::vector<HashedText>& hashed) {
   const std::size_t size = std::bit_ceil(4 * candidates.size());
   slots.assign(size, 0);
+  hashed.clear();
+  hashed.reserve(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& id = candidates[i].id;
-    std::size_t slot = StringHash()(id) & (size - 1);
+    std::size_t slot = hashed.emplace_back(id).hash & (size - 1);
     for (; slots[slot] != 0; slot = (slot + 1) & (size - 1)) {
       if (candidates[slots[slot] - 1].id == id) {
         return Status::InvalidArgument(
@@ -53,6 +57,11 @@ void ScaleOthers(std::uint32_t chosen, std::vector<Ranking::Arm>& arms) {
   }
 }
 
+// The last so many digits.
+void AppendHex(std::uint64_t number, int digits, std::string& out) {
+  for (int i = digits - 1; i >= 0; --i) out += "0123456789abcdef"[number >> (4 * i) & 15U];
+}
+
 }  // namespace
 
 Status LocalEngine::CheckRequest(const RankRequest& request) const {
@@ -72,8 +81,10 @@ Status LocalEngine::CheckRequest(const RankRequest& request) const {
 std::string LocalEngine::NewEventId() {
   RandomStream random({.seed = *options_.event_id_seed, .event = next_event_id_++},
                       kEventIdPurpose);
-  const std::uint64_t high = random() >> 48;
-  std::string id = fmt::format("{:012x}{:04x}{:016x}", options_.now_ms(), high, random());
+  std::string id;
+  AppendHex(static_cast<std::uint64_t>(options_.now_ms()), 12, id);
+  AppendHex(random() >> 48, 4, id);
+  AppendHex(random(), 16, id);
   if (options_.partition) id += fmt::format(".p{}", *options_.partition);  // PartitionOfEvent
   return id;
 }
@@ -99,7 +110,7 @@ Status LocalEngine::MakeOffer(const RankRequest& request, const Catalogue& catal
   if (offer.whole_catalogue) {
     OfferCatalogue(excluded, catalogue, offer);
   } else {
-    CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates, workspace.slots));
+    CODBAND_RETURN_IF_ERROR(CheckNoneTwice(request.candidates, workspace.slots, offer.hashed));
     const bool plain = dim_ == 0 && std::ranges::any_of(request.candidates, [](const auto& each) {
                          return !each.features.empty();
                        });
@@ -191,7 +202,7 @@ Status LocalEngine::OfferCandidates(const std::vector<Candidate>& candidates,
         add(candidate.features, candidate.named);
       }
     } else {
-      const Catalogue::Known* const known = catalogue.Look(candidate.id);
+      const Catalogue::Known* const known = catalogue.Look(offer.hashed[i]);
       if (known == nullptr) {
         return Status::InvalidArgument(fmt::format(
             "actions[{}].id: '{}' is not in the catalogue; give its features, or PUT /v1/items/{}",

@@ -18,6 +18,9 @@ namespace {
 constexpr std::uint64_t kSparse = std::uint64_t{1} << 63;
 constexpr std::size_t kSparseBytes = sizeof(std::uint32_t) + sizeof(double);
 
+// Of a record beside its features, unless names are long.
+constexpr std::size_t kUsualBytes = 256;
+
 void SaveFeatures(ByteWriter& out, std::span<const double> features) {
   const auto filled = static_cast<std::size_t>(
       std::ranges::count_if(features, [](double x) { return x != 0 || std::signbit(x); }));
@@ -269,6 +272,7 @@ std::uint64_t FingerprintOf(const RankRequest& request) {
 
 std::string PendingDecision::Encode() const {
   ByteWriter out;
+  if (waits()) out.Reserve(kUsualBytes + decision.features.size() * sizeof(double));
   out.U8(static_cast<std::uint8_t>(state));
   SaveTime(out, deadline_ms);
   if (!waits()) return out.Take();
@@ -374,6 +378,7 @@ std::string Deadline::KeyAfter(std::int64_t time_ms) {
 
 std::string LogRecord::Encode() const {
   ByteWriter out;
+  out.Reserve(kUsualBytes + decision.features.size() * sizeof(double));
   out.U8(static_cast<std::uint8_t>(kind));
   SaveTime(out, time_ms);
   out.String(user);

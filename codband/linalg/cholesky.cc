@@ -307,12 +307,46 @@ CODBAND_VECTOR_CLONES bool CholeskyFactor::Downdate(std::span<const double> x) {
   return true;
 }
 
+// Four columns at a time, so that what is left of x is read and written once for all of them; each
+// entry has the columns subtracted in rising order.
 CODBAND_VECTOR_CLONES void CholeskyFactor::SolveLower(std::span<double> x) const {
   CODBAND_DCHECK(x.size() == dim());
-  for (std::size_t j = 0; j < dim(); ++j) {
-    if (x[j] == 0) continue;
-    x[j] *= inverse_diagonal_[j];
-    Axpy(-x[j], Column(j).subspan(1), x.subspan(j + 1));
+  constexpr std::size_t kTogether = 4;
+  const std::size_t d = dim();
+  double* const rest = x.data();
+  std::size_t j = 0;
+  for (; j + kTogether <= d; j += kTogether) {
+    if (rest[j] == 0 && rest[j + 1] == 0 && rest[j + 2] == 0 && rest[j + 3] == 0) continue;
+    const double* columns[kTogether];  // by row
+    double solved[kTogether];
+    for (std::size_t k = 0; k < kTogether; ++k) {
+      columns[k] = lower_.data() + PackedColumn(d, j + k) - (j + k);
+      double value = rest[j + k];
+      for (std::size_t l = 0; l < k; ++l) value -= solved[l] * columns[l][j + k];
+      solved[k] = value * inverse_diagonal_[j + k];
+      rest[j + k] = solved[k];
+    }
+    std::size_t i = j + kTogether;
+    for (; i + kLanes <= d; i += kLanes) {
+      Lanes values = *AsLanes(rest + i);
+      for (std::size_t k = 0; k < kTogether; ++k) values -= solved[k] * *AsLanes(columns[k] + i);
+      *AsLanes(rest + i) = values;
+    }
+    // At most three, one by one: as a loop they would be checked for overlap, which takes longer.
+    const auto subtract = [&](std::size_t row) {
+      double value = rest[row];
+      for (std::size_t k = 0; k < kTogether; ++k) value -= solved[k] * columns[k][row];
+      rest[row] = value;
+    };
+    if (i < d) subtract(i);
+    if (i + 1 < d) subtract(i + 1);
+    if (i + 2 < d) subtract(i + 2);
+  }
+  for (; j < d; ++j) {
+    rest[j] *= inverse_diagonal_[j];
+    const double* const column = lower_.data() + PackedColumn(d, j) - j;
+    if (j + 1 < d) rest[j + 1] -= rest[j] * column[j + 1];
+    if (j + 2 < d) rest[j + 2] -= rest[j] * column[j + 2];
   }
 }
 
@@ -331,21 +365,28 @@ double CholeskyFactor::InverseQuadratic(std::span<const double> x) const {
   return SumOfSquares({solved.data(), dim()});
 }
 
-CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(std::span<const double> rows,
-                                                             std::span<double> out) const {
-  CODBAND_DCHECK(rows.size() == out.size() * dim());
+CODBAND_VECTOR_CLONES void CholeskyFactor::InverseQuadratics(
+    std::span<const double> rows, std::span<double> out, const DiagonalQuadratics& diagonal) const {
   constexpr std::size_t kTogether = kWide * kLanes;
   const std::size_t d = dim();
+  const std::size_t columns = out.empty() ? d : rows.size() / out.size();
+  CODBAND_DCHECK(rows.size() == out.size() * columns && (columns == d || columns + 1 == d));
   alignas(kCacheLine) std::array<double, kMaxDimension * kTogether> buffer;
   Lanes* const x = AsLanes(buffer.data());
   for (std::size_t first = 0; first < out.size(); first += kTogether) {
     const std::size_t used = std::min(kTogether, out.size() - first);
-    for (std::size_t lane = 0; lane < kTogether; ++lane) {
-      // Unused lanes repeat the last row.
-      const double* row = rows.data() + (first + std::min(lane, used - 1)) * d;
-      for (std::size_t i = 0; i < d; ++i) buffer[i * kTogether + lane] = row[i];
-    }
+    LoadTransposed<kTogether>(rows.data() + first * columns, used, columns, buffer.data());
+    if (columns < d) std::fill_n(buffer.begin() + columns * kTogether, kTogether, 1.0);
     Lanes sums[kWide] = {};
+    for (std::size_t i = 0; i < columns && !diagonal.out.empty(); ++i) {
+      for (std::size_t w = 0; w < kWide; ++w) {
+        sums[w] += x[i * kWide + w] * x[i * kWide + w] / diagonal.entries[i];
+      }
+    }
+    for (std::size_t lane = 0; lane < used && !diagonal.out.empty(); ++lane) {
+      diagonal.out[first + lane] = sums[lane / kLanes][lane % kLanes];
+    }
+    for (Lanes& sum : sums) sum = Lanes{};
     SolveLowerTogether(lower_.data(), inverse_diagonal_.data(), d, 0, x, sums);
     for (std::size_t lane = 0; lane < used; ++lane) {
       out[first + lane] = sums[lane / kLanes][lane % kLanes];

@@ -60,8 +60,18 @@ class CholeskyFactor {
   double InverseQuadratic(std::span<const double> x) const;
 
   // The same for every row of a row-major matrix with d columns; out has one entry per row. Results
-  // are bit-identical to InverseQuadratic; several rows are processed at a time.
-  void InverseQuadratics(std::span<const double> rows, std::span<double> out) const;
+  // are bit-identical to InverseQuadratic; several rows are processed at a time. Of rows with one
+  // column less the last one is 1. With `diagonal` also Σ x[i]²/entries[i] of each row, over the
+  // columns that it has.
+  struct DiagonalQuadratics {
+    std::span<const double> entries = {};
+    std::span<double> out = {};  // empty: not wanted
+  };
+  void InverseQuadratics(std::span<const double> rows, std::span<double> out,
+                         const DiagonalQuadratics& diagonal) const;
+  void InverseQuadratics(std::span<const double> rows, std::span<double> out) const {
+    InverseQuadratics(rows, out, {});
+  }
 
   // A⁻¹, packed, O(d³).
   void Invert(std::span<double> packed) const;

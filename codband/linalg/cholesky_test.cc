@@ -117,6 +117,29 @@ RC_GTEST_PROP(CholeskyFactorTest, SolvesAndQuadraticsEqualTheDenseOnes, ()) {
   RC_ASSERT(RelativeError(ToEigen(x), expected) < 1e-9);
 }
 
+RC_GTEST_PROP(CholeskyFactorTest, RowsWithoutTheLastColumnHaveAOneThere, ()) {
+  const auto columns = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto rows = *rc::gen::inRange<std::size_t>(1, 30);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const Case c = RandomCase(seed, columns + 1, 50, 0.3);
+  RandomStream random({seed, 1}, 7);
+  const std::vector<double> matrix = RandomVector(random, rows * columns);
+  std::vector<double> entries = RandomVector(random, columns + 1);
+  for (double& entry : entries) entry = 0.1 + std::abs(entry);
+  std::vector<double> quadratics(rows);
+  std::vector<double> diagonal(rows);
+  c.factor.InverseQuadratics(matrix, quadratics, {.entries = entries, .out = diagonal});
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::span<const double> row = std::span(matrix).subspan(i * columns, columns);
+    std::vector<double> x(row.begin(), row.end());
+    x.push_back(1);
+    RC_ASSERT(quadratics[i] == c.factor.InverseQuadratic(x));
+    double sum = 0;
+    for (std::size_t f = 0; f < columns; ++f) sum += x[f] * x[f] / entries[f];
+    RC_ASSERT(diagonal[i] == sum);
+  }
+}
+
 RC_GTEST_PROP(CholeskyFactorTest, SolvesColumnsAsIfAlone, ()) {
   const auto dim = *rc::gen::inRange<std::size_t>(1, 40);
   const auto columns = kLanes * *rc::gen::inRange<std::size_t>(1, 9);

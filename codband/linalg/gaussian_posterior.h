@@ -88,6 +88,12 @@ class GaussianPosterior {
   void Variances(std::span<const double> rows, std::span<double> out) const {
     factor_.InverseQuadratics(rows, out);
   }
+  // The same of rows that may lack the last feature, an intercept, and what these variances are
+  // under the prior, without the intercept's.
+  void Variances(std::span<const double> rows, std::span<double> out,
+                 std::span<double> prior) const {
+    factor_.InverseQuadratics(rows, out, {.entries = prior_precision_, .out = prior});
+  }
 
   // A bound on variances that needs no O(d²): xᵀΛ⁻¹x ≤ variance_share() · xᵀP⁻¹x for every x. The
   // share is at most 1, that of the prior. RefreshVarianceShare() brings it close to what is known,

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "codband/base/check.h"
+#include "codband/linalg/lanes.h"
 #include "codband/linalg/packed.h"
 #include "codband/linalg/vector_clones.h"
 
@@ -27,6 +28,24 @@ CODBAND_VECTOR_CLONES void Multiply(std::span<const double> a, std::span<const d
     const std::span<const double> column = a.subspan(PackedColumn(dim, j), dim - j);
     Axpy(x[j], column, out.subspan(j));
     out[j] += Dot(column.subspan(1), x.subspan(j + 1));
+  }
+}
+
+CODBAND_VECTOR_CLONES void MultiplyRows(std::span<const double> rows, std::span<const double> x,
+                                        std::span<double> out) {
+  const std::size_t dim = x.size();
+  CODBAND_DCHECK(rows.size() == out.size() * dim);
+  const std::size_t whole = dim / kLanes * kLanes;
+  const double* row = rows.data();
+  for (double& product : out) {
+    Lanes sums{};
+    for (std::size_t i = 0; i < whole; i += kLanes) {
+      sums += *AsLanes(row + i) * *AsLanes(x.data() + i);
+    }
+    double tail = 0;
+    for (std::size_t i = whole; i < dim; ++i) tail += row[i] * x[i];
+    product = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + tail;
+    row += dim;
   }
 }
 

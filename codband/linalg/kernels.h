@@ -23,6 +23,9 @@ inline double Dot(std::span<const double> a, std::span<const double> b) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + tail;
 }
 
+// out[i] = x · row i, of as many rows as `out` has entries; bit-identical to Dot.
+void MultiplyRows(std::span<const double> rows, std::span<const double> x, std::span<double> out);
+
 // Σ w[i]·x[i]²; without weights Dot(x, x). Precondition: equal sizes, or no weights.
 double WeightedSquare(std::span<const double> x, std::span<const double> weights);
 

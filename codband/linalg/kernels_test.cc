@@ -4,7 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
+
+#include "codband/base/random.h"
+#include "codband/linalg/test_support.h"
 
 namespace codband::linalg {
 namespace {
@@ -20,6 +24,19 @@ TEST(KernelsTest, DotAddsEveryElementOnce) {
       expected += a[i] * b[i];
     }
     EXPECT_EQ(Dot(a, b), expected) << n;
+  }
+}
+
+TEST(KernelsTest, RowsAreMultipliedAsByDot) {
+  RandomStream random({1, 0}, 8);
+  for (std::size_t dim = 1; dim < 20; ++dim) {
+    const std::vector<double> rows = RandomVector(random, 7 * dim);
+    const std::vector<double> x = RandomVector(random, dim);
+    std::vector<double> products(7);
+    MultiplyRows(rows, x, products);
+    for (std::size_t i = 0; i < 7; ++i) {
+      EXPECT_EQ(products[i], Dot(std::span(rows).subspan(i * dim, dim), x));
+    }
   }
 }
 

@@ -82,8 +82,13 @@ ItemEffects::Item* ItemEffects::FindOrMake(ItemId id) {
     return &item;
   }
   if (items_.size() >= most_) MakeRoom();
-  slots_.Set(id, static_cast<std::uint32_t>(items_.size()));
-  return &items_.emplace_back(Item{.id = id, .life = ++lives_});
+  return &Insert({.id = id, .life = ++lives_});
+}
+
+ItemEffects::Item& ItemEffects::Insert(Item item) {
+  slots_.Set(item.id, static_cast<std::uint32_t>(items_.size()));
+  gists_.emplace_back();
+  return items_.emplace_back(std::move(item));
 }
 
 // One of a few anywhere on the list, by the number of lives so far: that decides it after a restart
@@ -113,9 +118,11 @@ void ItemEffects::Erase(std::size_t slot) {
   slots_.Erase(items_[slot].id);
   if (slot + 1 < items_.size()) {
     items_[slot] = std::move(items_.back());
+    gists_[slot] = gists_.back();
     slots_.Set(items_[slot].id, static_cast<std::uint32_t>(slot));
   }
   items_.pop_back();
+  gists_.pop_back();
 }
 
 double ItemEffects::OwnRatio() const {
@@ -162,24 +169,31 @@ ItemEffects::Effect ItemEffects::OfUnknown(double log_odds) const {
           .unlike_variance = own.unlike_variance * noise_};
 }
 
-const ItemEffects::Group* ItemEffects::FindGroup(const Item& item, ModelId model) const {
-  for (const Group& group : item.all_groups()) {
-    if (group.model == model) return &group;
+bool ItemEffects::FindGroup(std::size_t slot, ModelId model, Showings& out) const {
+  const Gist& gist = gists_[slot];
+  if (gist.groups == 0) return false;
+  out = gist.first;
+  if (out.model == model) return true;
+  if (gist.groups == 1) return false;
+  for (const Group& group : items_[slot].all_groups()) {
+    if (group.model != model) continue;
+    out = {.model = model, .weight = group.weight, .sum = group.sum};
+    return true;
   }
-  return nullptr;
+  return false;
 }
 
-ItemEffects::Effect ItemEffects::OfKnown(const Item& item, const Moments& own,
+ItemEffects::Effect ItemEffects::OfKnown(std::size_t slot, const Moments& own,
                                          std::span<const Share> shares,
                                          const ItemHistory::Entry* entry) const {
   double mean = own.mean;
   double variance = own.variance + group_ratio_;
   if (group_ratio_ > 0) {
+    Showings group;
     for (const Share& share : shares) {
-      const Group* const group = FindGroup(item, share.model);
-      if (group == nullptr) continue;
-      const double w = 1 / (1 + group->weight * group_ratio_);
-      mean += share.chance * Apart(*group, w, own);
+      if (!FindGroup(slot, share.model, group)) continue;
+      const double w = 1 / (1 + group.weight * group_ratio_);
+      mean += share.chance * Apart(group, w, own);
       variance +=
           share.chance * (w * w * own.variance + group_ratio_ * w - own.variance - group_ratio_);
     }
@@ -189,7 +203,7 @@ ItemEffects::Effect ItemEffects::OfKnown(const Item& item, const Moments& own,
              .known = true,
              .unlike = own.unlike,
              .unlike_variance = own.unlike_variance * noise_};
-  if (entry != nullptr && entry->life == item.life) {
+  if (entry != nullptr && entry->life == gists_[slot].life) {
     const double ratio = OwnRatio();
     out.own = ratio * entry->own / (1 + entry->shown * ratio);
     out.mean += out.own;
@@ -203,8 +217,10 @@ ItemEffects::Asked ItemEffects::Ask(ItemId id) const {
   asked.effects_ = this;
   asked.id_ = id;
   asked.log_odds_ = LogOddsToBeUnlike();
-  asked.item_ = Find(id);
-  if (asked.item_ != nullptr) asked.own_ = OfItem(asked.item_->terms, asked.log_odds_);
+  asked.slot_ = slots_.Find(id);
+  if (asked.slot_ != ItemSlots::kNone) {
+    asked.own_ = OfItem(gists_[asked.slot_].terms, asked.log_odds_);
+  }
   return asked;
 }
 
@@ -216,20 +232,18 @@ ItemEffects::Effect ItemEffects::Of(ItemId id, std::span<const Share> shares,
 ItemEffects::Effect ItemEffects::Asked::Of(std::span<const Share> shares,
                                            const ItemHistory* user) const {
   if (effects_ == nullptr) return {};
-  if (item_ == nullptr) return effects_->OfUnknown(log_odds_);
-  return effects_->OfKnown(*item_, own_, shares, user == nullptr ? nullptr : user->Find(id_));
+  if (slot_ == ItemSlots::kNone) return effects_->OfUnknown(log_odds_);
+  return effects_->OfKnown(slot_, own_, shares, user == nullptr ? nullptr : user->Find(id_));
 }
 
 double ItemEffects::Asked::MeanOn(ModelId model) const {
-  if (item_ == nullptr) return 0;
-  const Group* const group =
-      effects_->group_ratio_ > 0 ? effects_->FindGroup(*item_, model) : nullptr;
-  if (group == nullptr) return own_.mean;
-  return own_.mean +
-         effects_->Apart(*group, 1 / (1 + group->weight * effects_->group_ratio_), own_);
+  if (slot_ == ItemSlots::kNone) return 0;
+  Showings group;
+  if (!(effects_->group_ratio_ > 0) || !effects_->FindGroup(slot_, model, group)) return own_.mean;
+  return own_.mean + effects_->Apart(group, 1 / (1 + group.weight * effects_->group_ratio_), own_);
 }
 
-void ItemEffects::Refresh(Item& item) const {
+void ItemEffects::Refresh(Item& item) {
   if (item.shared) {
     ItemSums all = item.shared->others;
     all.Add({.id = item.id, .groups = item.groups}, aliases_);
@@ -242,7 +256,13 @@ void ItemEffects::Refresh(Item& item) const {
     weight += w * group.weight;
     sum += w * group.sum;
   }
-  item.terms = TermsOf(weight, sum);
+  Gist& gist = gists_[static_cast<std::size_t>(&item - items_.data())];
+  gist.terms = TermsOf(weight, sum);
+  const std::vector<Group>& groups = item.all_groups();
+  gist.groups = static_cast<std::uint32_t>(groups.size());
+  gist.first = {};
+  if (!groups.empty()) gist.first = {groups[0].model, groups[0].weight, groups[0].sum};
+  gist.life = item.life;
 }
 
 void ItemEffects::Add(Item& item, const ItemHistory::Entry& entry) {
@@ -437,12 +457,13 @@ void ItemEffects::TakeSteps() {
 }
 
 std::optional<ItemDescription> ItemEffects::Describe(ItemId id) const {
-  const Item* item = Find(id);
-  if (item == nullptr) return std::nullopt;
+  const std::uint32_t slot = slots_.Find(id);
+  if (slot == ItemSlots::kNone) return std::nullopt;
+  const Item* const item = &items_[slot];
   const Effect own = Of(id, {});
   ItemDescription out{.shown = item->all_shown(), .reward = item->reward, .effect = own.mean};
   if (item->shared) out.reward += item->shared->others.reward;
-  out.width = std::sqrt(OfItem(item->terms, LogOddsToBeUnlike()).variance * noise_);
+  out.width = std::sqrt(OfItem(gists_[slot].terms, LogOddsToBeUnlike()).variance * noise_);
   for (const Group& group : item->all_groups()) {
     const Share share{group.model, 1};
     const Effect effect = Of(id, {&share, 1});

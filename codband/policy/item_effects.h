@@ -176,13 +176,23 @@ class ItemEffects {
     double log_spreads = 0;
     double square = 0;
   };
-  // What a ranking reads comes first, and is one line of memory: a catalogue may be ranked as a
-  // whole.
-  struct alignas(64) Item {
+  // What a group was shown of an item: A and H.
+  struct Showings {
+    ModelId model = kNoModel;
+    double weight = 0;
+    double sum = 0;
+  };
+  // What a ranking reads of an item, in one line of memory: a catalogue may be ranked as a whole.
+  // Follows from the item (Refresh).
+  struct alignas(64) Gist {
     Terms terms = {};
+    Showings first = {};  // of its groups; mostly there are few
+    std::uint32_t groups = 0;
+    std::uint32_t life = 0;
+  };
+  struct Item {
     std::vector<Group> groups = {};
     std::unique_ptr<Shared> shared = {};
-    // Not of a ranking.
     ItemId id;
     std::uint32_t life;  // 0: shown by others alone
     std::uint64_t shown = 0;
@@ -211,17 +221,19 @@ class ItemEffects {
   // Whether items may have effects at all.
   bool any() const { return item_ratio_ + group_ratio_ > 0; }
   Effect OfUnknown(double log_odds) const;
-  Effect OfKnown(const Item& item, const Moments& own, std::span<const Share> shares,
+  Effect OfKnown(std::size_t slot, const Moments& own, std::span<const Share> shares,
                  const ItemHistory::Entry* entry) const;
-  const Group* FindGroup(const Item& item, ModelId model) const;
+  // Whether a group was shown the item, and then what.
+  bool FindGroup(std::size_t slot, ModelId model, Showings& out) const;
   // The mean to users of the group less that of the item.
-  double Apart(const Group& group, double w, const Moments& own) const {
+  double Apart(const Showings& group, double w, const Moments& own) const {
     return w * (own.mean + group_ratio_ * group.sum) - own.mean;
   }
   // Where the items are; returns how many are known.
   std::size_t Locate(std::span<const ItemId> items, std::vector<std::uint32_t>& slots) const;
 
   Item* FindOrMake(ItemId id);
+  Item& Insert(Item item);
   void MakeRoom();
   const Item* Find(ItemId id) const;
   // nullptr if the item has been forgotten since.
@@ -239,7 +251,7 @@ class ItemEffects {
   void Add(Item& item, const ItemHistory::Entry& entry);
   void Remove(Item& item, const ItemHistory::Entry& entry);
   void Withdraw(const ItemHistory::Entry& entry);
-  void Refresh(Item& item) const;
+  void Refresh(Item& item);
 
   struct Evidence {
     double log_likelihood;
@@ -256,6 +268,7 @@ class ItemEffects {
   bool groups_;
   std::size_t most_;
   std::vector<Item> items_;
+  std::vector<Gist> gists_;  // one for each item
   ItemSlots slots_;
   std::uint32_t lives_ = 0;
   std::uint64_t count_ = 0;
@@ -286,8 +299,8 @@ class ItemEffects::Asked {
  private:
   friend class ItemEffects;
 
-  const ItemEffects* effects_ = nullptr;  // nullptr: there are none
-  const Item* item_ = nullptr;            // nullptr: not known
+  const ItemEffects* effects_ = nullptr;   // nullptr: there are none
+  std::uint32_t slot_ = ItemSlots::kNone;  // kNone: not known
   ItemId id_ = kNoItem;
   double log_odds_ = 0;
   Moments own_ = {};

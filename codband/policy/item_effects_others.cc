@@ -36,8 +36,7 @@ void ItemEffects::TakeOthers(std::span<const ItemSums> others) {
     if (slot == ItemSlots::kNone) {
       if (items_.size() >= most_) continue;
       slot = static_cast<std::uint32_t>(items_.size());
-      slots_.Set(sums.id, slot);
-      items_.push_back({.id = sums.id, .life = 0});
+      Insert({.id = sums.id, .life = 0});
     }
     Item& item = items_[slot];
     item.shared = std::make_unique<Shared>(Shared{.others = sums, .groups = {}});

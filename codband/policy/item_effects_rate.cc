@@ -50,21 +50,16 @@ void ItemEffects::Rate(std::span<const ItemId> items, std::span<const Share> sha
   // Of all that are unknown it is the same.
   const Effect unknown = OfUnknown(log_odds);
   const double worth_of_unknown = WorthOfTrying(unknown, visits, offered);
-  const auto item = [&](std::size_t i) {
-    return i < items.size() && slots[i] != ItemSlots::kNone ? &items_[slots[i]] : nullptr;
+  const auto prefetch = [&](std::size_t i) {
+    if (i < items.size() && slots[i] != ItemSlots::kNone) __builtin_prefetch(&gists_[slots[i]]);
   };
-  for (std::size_t i = 0; i < std::min(kAhead, items.size()); ++i) {
-    if (const Item* const next = item(i)) __builtin_prefetch(next);
-  }
+  for (std::size_t i = 0; i < kAhead; ++i) prefetch(i);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (const Item* const next = item(i + kAhead)) __builtin_prefetch(next);
-    if (const Item* const next = item(i + kAhead / 2)) {
-      __builtin_prefetch(next->all_groups().data());
-    }
+    prefetch(i + kAhead);
     Effect effect;
     double worth = 0;
-    if (const Item* const here = item(i)) {
-      effect = OfKnown(*here, OfItem(here->terms, log_odds), shares,
+    if (slots[i] != ItemSlots::kNone) {
+      effect = OfKnown(slots[i], OfItem(gists_[slots[i]].terms, log_odds), shares,
                        user == nullptr ? nullptr : user->Find(items[i]));
       worth = WorthOfTrying(effect, visits, offered);
     } else if (items[i] != kNoItem) {

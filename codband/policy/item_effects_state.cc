@@ -65,6 +65,7 @@ void ItemEffects::Load(ByteReader& in) {
   const bool has_own = in.Skip(ItemHistory::kHasOwn);
   LoadEstimates(in, has_own);
   items_.clear();
+  gists_.clear();
   slots_.clear();
   const std::size_t count = in.Count("items", 44);
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
@@ -89,9 +90,7 @@ void ItemEffects::Load(ByteReader& in) {
     if (item.id == kNoItem) in.Fail("item", "is none");
     if (Find(item.id) != nullptr) in.Fail("item", "appears twice");
     if (!in.ok()) return;
-    slots_.Set(item.id, static_cast<std::uint32_t>(i));
-    Refresh(item);
-    items_.push_back(std::move(item));
+    Refresh(Insert(std::move(item)));
   }
 }
 

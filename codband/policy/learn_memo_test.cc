@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 namespace codband {
 namespace {
@@ -56,6 +57,30 @@ TEST_F(LearnMemoTest, AskingForMoreThanWasRecordedIsAnError) {
   memo_.StartReplay();
   static_cast<void>(Fill(&memo_));
   EXPECT_THROW(Fill(&memo_), InternalError);
+}
+
+// What there is no room for is computed by both; the next recording starts with all of the room.
+TEST_F(LearnMemoTest, ObjectsAreKeptWhileThereIsRoom) {
+  constexpr std::size_t kHalf = LearnMemo::kMostBytes / 2;
+  std::string object;
+  const auto follow = [&](std::size_t bytes) {
+    LearnMemo::Follow<std::string>(
+        &memo_, bytes, [&] { object = "computed " + std::to_string(++computed_); },
+        [&](std::string& out) { out = object; }, [&](const std::string& in) { object = in; });
+    return object;
+  };
+  for (int round = 0; round < 2; ++round) {
+    computed_ = 0;
+    memo_.StartRecording();
+    EXPECT_EQ(follow(kHalf), "computed 1");
+    EXPECT_EQ(follow(kHalf + 1), "computed 2");
+    EXPECT_EQ(follow(kHalf), "computed 3");
+    memo_.StartReplay();
+    EXPECT_EQ(follow(kHalf), "computed 1");
+    EXPECT_EQ(follow(kHalf + 1), "computed 4");
+    EXPECT_EQ(follow(kHalf), "computed 3");
+    EXPECT_THROW(follow(1), InternalError);
+  }
 }
 
 TEST_F(LearnMemoTest, WithoutAMemoEverythingIsComputed) {

@@ -65,6 +65,7 @@ double LogPredictive(const PoolModel& model, const RewardNoise& noise, std::span
 
 ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), capacity_(window + 1) {
   features_.resize(capacity_ * dim);
+  roots_.resize(dim);
   factor_.resize(capacity_ * capacity_);
   solved_.resize(capacity_);
   fresh_.reserve(capacity_);
@@ -75,6 +76,7 @@ ChangeFilter::ChangeFilter(std::size_t dim, std::size_t window) : dim_(dim), cap
 void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const RewardNoise& noise,
                               const ChangeWindow& window, std::span<const double> x, double r,
                               double offset) {
+  for (std::size_t f = 0; f < dim_; ++f) roots_[f] = std::sqrt(prior.prior_precision()[f]);
   double sum = 0;
   for (std::size_t i = 0; i < fresh_.size(); ++i) {
     const std::span<double> row = std::span(features_).subspan(i * dim_, dim_);
@@ -86,14 +88,14 @@ void ChangeFilter::ScoreFresh(const linalg::GaussianPosterior& prior, const Rewa
     const double reward = i == 0 ? r : window.reward(i - 1);
     const double residual = reward - linalg::Dot(row, prior.mean());
     // Scaled by the prior's deviations once, so that Gram entries are plain products.
-    for (std::size_t f = 0; f < dim_; ++f) row[f] /= std::sqrt(prior.prior_precision()[f]);
+    for (std::size_t f = 0; f < dim_; ++f) row[f] /= roots_[f];
     double* const lower = factor_.data() + i * capacity_;
     double variance = linalg::Dot(row, row) + prior.noise_variance();
     double expected = 0;  // of the residual, given the newer ones
+    linalg::MultiplyRows(std::span(features_).first(i * dim_), row, {lower, i});
     for (std::size_t j = 0; j < i; ++j) {
-      const std::span<const double> newer = std::span(features_).subspan(j * dim_, dim_);
       const double* const other = factor_.data() + j * capacity_;
-      double value = linalg::Dot(row, newer);
+      double value = lower[j];
       for (std::size_t k = 0; k < j; ++k) value -= lower[k] * other[k];
       lower[j] = value / other[j];
       variance -= lower[j] * lower[j];

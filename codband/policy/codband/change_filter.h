@@ -81,6 +81,7 @@ class ChangeFilter {
   // Of a fresh parameter: features, newest first, and the rows of the Cholesky factor of their Gram
   // matrix.
   std::vector<double> features_;
+  std::vector<double> roots_;  // of the prior precision
   std::vector<double> factor_;
   std::vector<double> solved_;
   std::vector<double> fresh_;

@@ -75,6 +75,7 @@ Propensity CoDBand::DoChoose(UserId user, ArmsView given, EventKey key, Decision
 
 LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey key,
                               LearnMemo* memo) {
+  const ModelPool::Memory memory(pool_, memo);
   UserRecord& user = users_.FindOrMake(decision.user);  // lines 3-6
   restore_point_.Observe(decision.user);
   if (!user.has_period() && user.past.closed_count() == 0) SetRestorePoint(decision.user);
@@ -110,7 +111,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   // One that was brought within limits is no longer what the user has sent: it says nothing of how
   // users depart from their model.
   if (random_effects_ && decision.user != kNobody && !beyond) {
-    hyper_.WeighDeparture(pool_, user, detector_->ChanceOfOwnModel(user), x, reward);
+    hyper_.WeighDeparture(pool_, user, detector_->ChanceOfOwnModel(user), x, reward, memo);
   }
   user.current.Observe(x, reward);               // line 20
   pool_.Observe(user.current.model, x, reward);  // line 21
@@ -169,9 +170,7 @@ void CoDBand::FindMeans(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) 
   outlook.Mean(work.theta);
   outlook.expected = work.theta;
   work.means.resize(arms.count());
-  for (std::size_t i = 0; i < arms.count(); ++i) {
-    work.means[i] = linalg::Dot(arms.arm(i), outlook.expected.first(dim()));
-  }
+  linalg::MultiplyRows(arms.features, outlook.expected.first(dim()), work.means);
   outlook.means = work.means;
 }
 
@@ -190,7 +189,7 @@ void CoDBand::AddWorth(UserId user, const UserRecord* record, ArmsView arms, Cho
 Uncertainty CoDBand::FindVariances(ArmsView arms, ChooseWorkspace& work, Outlook& outlook) const {
   const Uncertainty uncertainty =
       FindUncertainty(outlook.Posterior(outlook.likeliest), outlook.CovarianceOf(outlook.likeliest),
-                      arms, options_.intercept, work.rows, work.variances, work.prior_variances);
+                      arms, options_.intercept, work.variances, work.prior_variances);
   outlook.variances = uncertainty.variances;
   return uncertainty;
 }

@@ -19,73 +19,68 @@ constexpr double kNegligible = 0.01;
 
 constexpr std::size_t kManyNonZeros = 3;  // one in so many: whole rows are faster than gathering
 
-// The variance of an arm, by its non-zeros unless most features are.
-double VarianceOf(const linalg::Covariance& covariance, std::span<const double> arm,
-                  bool extended) {
-  std::array<std::uint16_t, linalg::kMaxDimension> places;
-  std::array<double, linalg::kMaxDimension> values;
-  std::size_t count = 0;
-  for (std::size_t f = 0; f < arm.size(); ++f) {
-    if (arm[f] == 0) continue;
-    places[count] = static_cast<std::uint16_t>(f);
-    values[count++] = arm[f];
+// The features of an arm that are not 0.
+class NonZeros {
+ public:
+  explicit NonZeros(std::span<const double> arm) : arm_(arm) {
+    for (std::size_t f = 0; f < arm.size(); ++f) {
+      if (arm[f] == 0) continue;
+      places_[count_] = static_cast<std::uint16_t>(f);
+      values_[count_++] = arm[f];
+    }
   }
-  if (count > arm.size() / kManyNonZeros) {
-    std::ranges::copy(arm, values.begin());
-    if (extended) values[arm.size()] = 1;
-    return covariance.Variance({values.data(), arm.size() + (extended ? 1 : 0)});
+
+  double PriorVariance(std::span<const double> precision) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      sum += values_[i] * values_[i] / precision[places_[i]];
+    }
+    return sum;
   }
-  if (extended) {
-    places[count] = static_cast<std::uint16_t>(arm.size());
-    values[count++] = 1;
+
+  // By the non-zeros unless most features are.
+  double Variance(const linalg::Covariance& covariance, bool extended) {
+    if (count_ > arm_.size() / kManyNonZeros) {
+      std::ranges::copy(arm_, values_.begin());
+      if (extended) values_[arm_.size()] = 1;
+      return covariance.Variance({values_.data(), arm_.size() + (extended ? 1 : 0)});
+    }
+    if (extended) {
+      places_[count_] = static_cast<std::uint16_t>(arm_.size());
+      values_[count_++] = 1;
+    }
+    return covariance.Variance({places_.data(), count_}, {values_.data(), count_});
   }
-  return covariance.Variance({places.data(), count}, {values.data(), count});
-}
+
+ private:
+  std::span<const double> arm_;
+  std::size_t count_ = 0;
+  std::array<std::uint16_t, linalg::kMaxDimension> places_;
+  std::array<double, linalg::kMaxDimension> values_;
+};
 
 // What a single user has taught a model is not what others explore for.
 bool IsOneUsers(const ModelPool& pool, std::size_t k) {
   return k < pool.size() && pool.model(k).periods == 1;
 }
 
-double PriorVariance(std::span<const double> arm, std::span<const double> precision) {
-  double sum = 0;
-  for (std::size_t f = 0; f < arm.size(); ++f) {
-    if (arm[f] != 0) sum += arm[f] * arm[f] / precision[f];
-  }
-  return sum;
-}
-
-void SolveForVariances(const linalg::GaussianPosterior& model, ArmsView arms, bool extended,
-                       std::vector<double>& rows, std::span<double> variances) {
-  const std::size_t d = model.dim();
-  rows.resize(std::min(arms.count(), kArmsTogether) * d);
-  for (std::size_t first = 0; first < arms.count(); first += kArmsTogether) {
-    const std::size_t together = std::min(kArmsTogether, arms.count() - first);
-    for (std::size_t i = 0; i < together; ++i) {
-      const std::span<double> x = std::span(rows).subspan(i * d, d);
-      std::ranges::copy(arms.arm(first + i), x.begin());
-      if (extended) x.back() = 1;
-    }
-    model.Variances(std::span(rows).first(together * d), variances.subspan(first, together));
-  }
-}
-
 }  // namespace
 
 Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
                             const linalg::Covariance* covariance, ArmsView arms, bool extended,
-                            std::vector<double>& rows, std::vector<double>& variances,
-                            std::vector<double>& prior_variances) {
-  const std::span<const double> precision = model.prior_precision();
+                            std::vector<double>& variances, std::vector<double>& prior_variances) {
   variances.resize(arms.count());
   prior_variances.resize(arms.count());
-  for (std::size_t i = 0; i < arms.count(); ++i) {
-    prior_variances[i] = PriorVariance(arms.arm(i), precision);
-    if (covariance != nullptr) {
-      variances[i] = VarianceOf(*covariance, arms.arm(i), extended);
+  if (covariance == nullptr) {
+    model.Variances(arms.features, variances, prior_variances);
+  } else {
+    const std::span<const double> precision = model.prior_precision();
+    for (std::size_t i = 0; i < arms.count(); ++i) {
+      NonZeros arm(arms.arm(i));
+      prior_variances[i] = arm.PriorVariance(precision);
+      variances[i] = arm.Variance(*covariance, extended);
     }
   }
-  if (covariance == nullptr) SolveForVariances(model, arms, extended, rows, variances);
   return {.model = model, .variances = variances, .prior_variances = prior_variances};
 }
 
@@ -94,6 +89,7 @@ std::span<const double> FindDisagreement(const Outlook& outlook, std::span<const
   if (outlook.chances[outlook.likeliest] > kCertain) return {};
   const std::size_t d = outlook.Posterior(outlook.likeliest).dim();
   FeatureVector off(d);
+  std::array<double, kArmsTogether> distances;
   values.assign(arms.count(), 0.0);
   for (std::size_t k = 0; k < outlook.chances.size(); ++k) {
     if (outlook.chances[k] < kNegligible || IsOneUsers(outlook.pool, k)) continue;
@@ -101,9 +97,13 @@ std::span<const double> FindDisagreement(const Outlook& outlook, std::span<const
     linalg::Axpy(-1, mean, off.values());
     const std::span<const double> features = off.values().first(arms.dim);
     const double intercept = d > arms.dim ? off.values().back() : 0;
-    for (std::size_t i = 0; i < arms.count(); ++i) {
-      const double distance = linalg::Dot(arms.arm(i), features) + intercept;
-      values[i] += outlook.chances[k] * std::abs(distance);
+    for (std::size_t first = 0; first < arms.count(); first += kArmsTogether) {
+      const std::size_t together = std::min(kArmsTogether, arms.count() - first);
+      linalg::MultiplyRows(arms.features.subspan(first * arms.dim, together * arms.dim), features,
+                           {distances.data(), together});
+      for (std::size_t i = 0; i < together; ++i) {
+        values[first + i] += outlook.chances[k] * std::abs(distances[i] + intercept);
+      }
     }
   }
   return values;
@@ -117,8 +117,9 @@ void AddWorthOfTrying(const Uncertainty& uncertainty, std::span<double> scores) 
   double least = 1;
   double sum = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    least = std::min(least, unknown(i));
-    sum += unknown(i);
+    const double here = unknown(i);
+    least = std::min(least, here);
+    sum += here;
   }
   const double average = sum / static_cast<double>(scores.size());
   const double share = 1 - unknown(uncertainty.best) / average;

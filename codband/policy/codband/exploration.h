@@ -31,8 +31,7 @@ struct Uncertainty {
 // feature, the arms have not. The other arguments are the memory that it works in.
 Uncertainty FindUncertainty(const linalg::GaussianPosterior& model,
                             const linalg::Covariance* covariance, ArmsView arms, bool extended,
-                            std::vector<double>& rows, std::vector<double>& variances,
-                            std::vector<double>& prior_variances);
+                            std::vector<double>& variances, std::vector<double>& prior_variances);
 
 // Of each arm, Σ p(k) |xᵀμ_k - xᵀμ|, μ = Σ p(k) μ_k: how far the models that the user may be on
 // disagree of it. (Not the root of the squares: a model that is far off and hardly likely would

@@ -12,10 +12,9 @@ namespace codband {
 namespace {
 
 std::vector<double> WorthOf(const linalg::GaussianPosterior& model, ArmsView arms) {
-  std::vector<double> scratch[3];
+  std::vector<double> scratch[2];
   std::vector<double> scores(arms.count(), 0.0);
-  AddWorthOfTrying(FindUncertainty(model, nullptr, arms, false, scratch[0], scratch[1], scratch[2]),
-                   scores);
+  AddWorthOfTrying(FindUncertainty(model, nullptr, arms, false, scratch[0], scratch[1]), scores);
   return scores;
 }
 
@@ -171,11 +170,11 @@ TEST(ExplorationTest, VariancesByTheCovarianceAreThoseByTheFactor) {
     for (std::size_t i = 20 * features; i < arms.size(); ++i) {
       if (random.Below(8) != 0) arms[i] = 0;
     }
-    std::vector<double> scratch[6];
-    const Uncertainty solved = FindUncertainty(model, nullptr, {arms, features}, extended,
-                                               scratch[0], scratch[1], scratch[2]);
-    const Uncertainty looked_up = FindUncertainty(model, &covariance, {arms, features}, extended,
-                                                  scratch[3], scratch[4], scratch[5]);
+    std::vector<double> scratch[4];
+    const Uncertainty solved =
+        FindUncertainty(model, nullptr, {arms, features}, extended, scratch[0], scratch[1]);
+    const Uncertainty looked_up =
+        FindUncertainty(model, &covariance, {arms, features}, extended, scratch[2], scratch[3]);
     for (std::size_t i = 0; i < 100; ++i) {
       EXPECT_NEAR(looked_up.variances[i], solved.variances[i], 1e-10 * solved.variances[i]);
       EXPECT_EQ(looked_up.prior_variances[i], solved.prior_variances[i]);

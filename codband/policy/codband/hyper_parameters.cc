@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 
 #include "codband/linalg/kernels.h"
@@ -96,14 +97,18 @@ void HyperParameters::Observe(ModelPool& pool, std::span<const double> x, double
 
 // Counts only where it is known which model the user is on, and where it is more than the user's.
 void HyperParameters::WeighDeparture(const ModelPool& pool, UserRecord& user, double sure,
-                                     std::span<const double> x, double r) {
+                                     std::span<const double> x, double r, LearnMemo* memo) {
   const linalg::SufficientStats& data = user.current.data;
   if (data.m() == 0 || sure < kSure) return;
   const linalg::GaussianPosterior& model =
       pool.model(pool.IndexOf(user.current.model).value()).posterior;
   if (2 * data.m() > model.stats().m()) return;
-  const DepartureEvidence evidence =
-      DepartureEvidence::Of(model, data, features_, x, r, scales_.weights());
+  std::array<double, 2> found{};
+  LearnMemo::Fill(memo, found, [&] {
+    const auto of = DepartureEvidence::Of(model, data, features_, x, r, scales_.weights());
+    found = {of.products, of.squares};
+  });
+  const DepartureEvidence evidence{.products = found[0], .squares = found[1]};
   if (!evidence.Counts()) return;
   user.departure_evidence.Add(evidence);
   departure_evidence_.Add(evidence);

@@ -49,7 +49,7 @@ class HyperParameters {
   // An observation that is about to come to the user's period tells how far users depart from their
   // models. `sure`: how likely it is that the user is on the model of that period.
   void WeighDeparture(const ModelPool& pool, UserRecord& user, double sure,
-                      std::span<const double> x, double r);
+                      std::span<const double> x, double r, LearnMemo* memo);
   // τ², the variance of the users' random effects; 0: none.
   double DepartureVariance() const;
   // xᵀx, features by their weights.

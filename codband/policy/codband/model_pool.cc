@@ -73,13 +73,15 @@ void ModelPool::Grow(const linalg::LinearPrior& prior, bool intercept) {
   }
 }
 
-void ModelPool::RefreshCovariance(ModelId id) {
-  PoolModel& model = Get(id);
-  model.covariance.Refresh(model.posterior.factor());
-}
+void ModelPool::RefreshCovariance(ModelId id) { RefreshCovariance(Get(id)); }
 
 void ModelPool::RefreshCovariances() {
-  for (PoolModel& model : models_) model.covariance.Refresh(model.posterior.factor());
+  for (PoolModel& model : models_) RefreshCovariance(model);
+}
+
+void ModelPool::RefreshCovariance(PoolModel& model) {
+  if (model.covariance.known()) return;
+  Follow(model, [&] { model.covariance.Refresh(model.posterior.factor()); });
 }
 
 void ModelPool::Observe(ModelId id, std::span<const double> x, double r) {
@@ -118,6 +120,27 @@ void ModelPool::Correct(ModelId id, const linalg::SufficientStats& from,
   if (model.own) model.own->data.Correct(from, to);
 }
 
+// A posterior with its covariance.
+struct ModelPool::Fitted {
+  std::optional<linalg::GaussianPosterior> posterior;
+  linalg::Covariance covariance;
+};
+
+template <typename Change>
+void ModelPool::Follow(PoolModel& model, const Change& change) {
+  if (prior_.dim() <= linalg::Covariance::kNarrow) return change();
+  LearnMemo::Follow<Fitted>(
+      memo_, model.posterior.HeapBytes() * 3 / 2, change,
+      [&](Fitted& out) {
+        out.posterior = model.posterior;
+        out.covariance = model.covariance;
+      },
+      [&](const Fitted& fitted) {
+        model.posterior = *fitted.posterior;
+        model.covariance = fitted.covariance;
+      });
+}
+
 const linalg::LowRank* ModelPool::FollowWithCovariance(PoolModel& model,
                                                        const linalg::SufficientStats& data,
                                                        int sign) {
@@ -137,7 +160,7 @@ void ModelPool::AddPeriods(ModelId id, std::uint64_t periods, const linalg::Suff
   total_periods_ += periods;
   restructured_ = true;
   if (data.m() == 0) return;
-  model.posterior.Add(data, FollowWithCovariance(model, data, 1));
+  Follow(model, [&] { model.posterior.Add(data, FollowWithCovariance(model, data, 1)); });
   if (model.own) model.own->data.Add(data);
 }
 
@@ -151,7 +174,7 @@ void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
   if (model.periods == 0) {
     models_.erase(models_.begin() + (&model - models_.data()));
   } else if (data.m() > 0) {
-    model.posterior.Remove(data, FollowWithCovariance(model, data, -1));
+    Follow(model, [&] { model.posterior.Remove(data, FollowWithCovariance(model, data, -1)); });
     if (!model.own) return;
     if (model.own_periods() > 0) {
       model.own->data.Remove(data);

@@ -13,6 +13,7 @@
 #include "codband/linalg/low_rank.h"
 #include "codband/linalg/sufficient_stats.h"
 #include "codband/policy/codband/recency.h"
+#include "codband/policy/learn_memo.h"
 #include "codband/policy/model_aliases.h"
 #include "codband/policy/policy.h"
 
@@ -102,6 +103,18 @@ class ModelPool {
   void RefreshVarianceShares();
   static constexpr std::size_t kFewModels = 16;
 
+  // Changes of wide models are recorded by the memo, or replayed from it, while this lives.
+  class Memory {
+   public:
+    Memory(ModelPool& pool, LearnMemo* memo) : pool_(pool) { pool_.memo_ = memo; }
+    ~Memory() { pool_.memo_ = nullptr; }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+   private:
+    ModelPool& pool_;
+  };
+
   // Finds the covariance of a model, if it is not known: O(d³), and nothing up to
   // Covariance::kNarrow features. Precondition: the model exists.
   void RefreshCovariance(ModelId id);
@@ -164,7 +177,14 @@ class ModelPool {
  private:
   static constexpr int kCounterBits = 44;  // with the 8 of a partition exact as a double
 
+  struct Fitted;
+
   PoolModel& Get(ModelId id);
+  void RefreshCovariance(PoolModel& model);
+  // Runs `change`, which changes posterior and covariance of the model, or takes what became of
+  // them from the memo.
+  template <typename Change>
+  void Follow(PoolModel& model, const Change& change);
   PoolModel& Insert(ModelId id);
   // The directions that the data span, if that is of use for a change of the model; nullptr if not.
   const linalg::LowRank* FollowWithCovariance(PoolModel& model, const linalg::SufficientStats& data,
@@ -180,6 +200,7 @@ class ModelPool {
   ModelAliases aliases_;
   bool restructured_ = false;  // since MarkPublished
   linalg::LowRank low_rank_;   // scratch
+  LearnMemo* memo_ = nullptr;
 };
 
 }  // namespace codband

@@ -7,6 +7,7 @@
 #include "codband/linalg/covariance.h"
 #include "codband/linalg/kernels.h"
 #include "codband/policy/codband/codband.h"
+#include "codband/policy/learn_memo.h"
 #include "codband/policy/state_file.h"
 #include "codband/policy/test_support.h"
 
@@ -34,7 +35,7 @@ class WideShop {
   }
 
   // One visit, ranked and rewarded.
-  Ranking Visit(Policy& policy, std::uint64_t event) const {
+  Ranking Visit(Policy& policy, std::uint64_t event, LearnMemo* memo = nullptr) const {
     const UserId user = event % kUsers;
     const std::vector<double> arms = Arms(event, policy.dim());
     Ranking ranking;
@@ -42,7 +43,8 @@ class WideShop {
     const auto& taste = tastes_[user % 2];
     const double mean =
         linalg::Dot(ranking.decision.features, std::span(taste).first(policy.dim()));
-    policy.Learn(ranking.decision, mean + 0.3 * RandomStream({1, event}, 822).Normal(), {1, event});
+    policy.Learn(ranking.decision, mean + 0.3 * RandomStream({1, event}, 822).Normal(), {1, event},
+                 memo);
     return ranking;
   }
 
@@ -58,6 +60,26 @@ void ExpectSame(const Ranking& a, const Ranking& b) {
     EXPECT_EQ(a.arms[i].width, b.arms[i].width) << i;
     EXPECT_EQ(a.arms[i].score, b.arms[i].score) << i;
     EXPECT_EQ(a.arms[i].probability, b.arms[i].probability) << i;
+  }
+}
+
+TEST(WideModelsTest, CopyThatReplaysTheMemoIsTheSame) {
+  constexpr std::size_t kDim = 90;
+  constexpr std::uint64_t kTogether = 30;
+  const WideShop shop(kDim);
+  const auto alone = MakeOrDie("codband", {.dim = kDim});
+  const auto recording = MakeOrDie("codband", {.dim = kDim});
+  const auto replaying = MakeOrDie("codband", {.dim = kDim});
+  LearnMemo memo;
+  for (std::uint64_t event = 0; event < 300; event += kTogether) {
+    for (std::uint64_t i = event; i < event + kTogether; ++i) shop.Visit(*alone, i);
+    memo.StartRecording();
+    for (std::uint64_t i = event; i < event + kTogether; ++i) shop.Visit(*recording, i, &memo);
+    memo.StartReplay();
+    for (std::uint64_t i = event; i < event + kTogether; ++i) shop.Visit(*replaying, i, &memo);
+    const std::string state = EncodeState(*alone);
+    ASSERT_EQ(EncodeState(*recording), state);
+    ASSERT_EQ(EncodeState(*replaying), state);
   }
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "codband/base/text.h"
 
@@ -34,6 +36,20 @@ void AppendEscaped(std::string& out, char c) {
 }
 
 }  // namespace
+
+// Eight characters at a time: a byte of `odd` has its highest bit set if its character is beyond
+// ASCII or, the subtractions borrowing from none but odd ones, below a space, '"' or '\\'.
+bool IsPlainInJson(std::string_view text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  for (; text.size() >= sizeof(std::uint64_t); text.remove_prefix(sizeof(std::uint64_t))) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), sizeof(word));
+    const std::uint64_t odd = word | (word - kOnes * ' ') | ((word ^ (kOnes * '"')) - kOnes) |
+                              ((word ^ (kOnes * '\\')) - kOnes);
+    if ((odd & (kOnes * 0x80)) != 0) return false;
+  }
+  return std::ranges::all_of(text, [](char c) { return IsPlainInJson(c); });
+}
 
 void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';

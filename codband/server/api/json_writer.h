@@ -14,6 +14,9 @@ inline bool IsPlainInJson(char c) {
   return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
 }
 
+// Whether all of them do.
+bool IsPlainInJson(std::string_view text);
+
 // Quoted and escaped. Valid JSON whatever the text: invalid UTF-8 becomes U+FFFD.
 void AppendJsonString(std::string& out, std::string_view text);
 

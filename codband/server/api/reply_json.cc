@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
-#include "codband/base/check.h"
+#include "codband/base/float_text.h"
 #include "codband/base/time.h"
 #include "codband/server/api/json_writer.h"
 
@@ -120,11 +122,19 @@ void AppendModelStart(std::string& out, const engine::ModelReport& model) {
 
 namespace {
 
-// Writes to memory that is known to be large enough, without a check for each piece.
+// Writes to a string by way of a piece of memory, without a check for each part.
 class Cursor {
  public:
-  explicit Cursor(char* at) : at_(at) {}
+  explicit Cursor(std::string& out) : out_(out) {}
+  ~Cursor() { Flushed(); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
 
+  // Room for so many bytes, kMost at most, which Text and Number may use.
+  static constexpr std::size_t kMost = 4096;
+  void Reserve(std::size_t bytes) {
+    if (static_cast<std::size_t>(piece_.data() + kMost - at_) < bytes) Flushed();
+  }
   template <std::size_t N>
   void Text(const char (&literal)[N]) {
     std::memcpy(at_, literal, N - 1);
@@ -134,18 +144,19 @@ class Cursor {
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
-  template <typename Real>
-  void Number(Real value) {
-    if (std::isfinite(value)) {
-      at_ = fmt::format_to(at_, FMT_COMPILE("{}"), value);
-    } else {
-      Text("null");
-    }
+  char* at() { return at_; }
+  void Advance(char* to) { at_ = to; }
+  // The string with all that was written.
+  std::string& Flushed() {
+    out_.append(piece_.data(), static_cast<std::size_t>(at_ - piece_.data()));
+    at_ = piece_.data();
+    return out_;
   }
-  char* at() const { return at_; }
 
  private:
-  char* at_;
+  std::string& out_;
+  std::array<char, kMost> piece_;
+  char* at_ = piece_.data();
 };
 
 constexpr std::size_t kLongestNumber = 32;
@@ -156,49 +167,48 @@ class Column {
  public:
   void Append(Cursor& out, double value) {
     const auto rounded = static_cast<Real>(value);
-    if (text_.empty() || rounded != last_) {
-      last_ = rounded;
-      const char* const start = out.at();
-      out.Number(rounded);
-      text_ = {start, static_cast<std::size_t>(out.at() - start)};
-    } else {
-      out.Text(text_);
-    }
+    if (size_ == 0 || rounded != last_) Write(rounded);
+    std::memcpy(out.at(), text_.data(), kLongestNumber);
+    out.Advance(out.at() + size_);
   }
 
  private:
+  void Write(Real value) {
+    last_ = value;
+    const char* end = nullptr;
+    if (!std::isfinite(value)) {
+      std::memcpy(text_.data(), "null", 4);
+      end = text_.data() + 4;
+    } else if constexpr (std::is_same_v<Real, float>) {
+      end = WriteShortest(text_.data(), value);
+    } else {
+      end = fmt::format_to(text_.data(), FMT_COMPILE("{}"), value);
+    }
+    size_ = static_cast<std::size_t>(end - text_.data());
+  }
+
   Real last_ = 0;
-  std::string_view text_;  // in the output
+  std::array<char, kLongestNumber> text_{};
+  std::size_t size_ = 0;
 };
 
-}  // namespace
-
-void AppendRankReply(std::string& out, const engine::RankReply& reply) {
-  AppendMember(out, "{\"eventId\":", reply.event_id);
-  AppendMember(out, ",\"rewardActionId\":", reply.reward_action_id);
-  out += ",\"ranking\":[";
-  // The names of the fields, four numbers, and an id of which every byte may need six.
-  std::size_t most = 0;
-  for (const engine::RankedItem& item : reply.ranking) {
-    most += 64 + 4 * kLongestNumber + 6 * item.id.size();
-  }
-  const std::size_t start = out.size();
-  out.resize(start + most);
-  Cursor cursor(out.data() + start);
+void AppendRanking(std::string& out, const std::vector<engine::RankedItem>& ranking) {
+  // The names of the fields, four numbers and an id.
+  constexpr std::size_t kLongest = 64 + 4 * kLongestNumber + engine::kMaxIdBytes;
+  static_assert(kLongest <= Cursor::kMost);
+  Cursor cursor(out);
   Column<double> probability;
   Column<float> score;  // and the mean, which is often the same
   Column<float> width;
-  std::string escaped;
-  for (const engine::RankedItem& item : reply.ranking) {
-    cursor.Text("{\"id\":");
-    if (std::ranges::all_of(item.id, IsPlainInJson)) {
-      cursor.Text("\"");
+  for (const engine::RankedItem& item : ranking) {
+    cursor.Reserve(kLongest);
+    if (item.id.size() <= engine::kMaxIdBytes && IsPlainInJson(item.id)) {
+      cursor.Text("{\"id\":\"");
       cursor.Text(item.id);
       cursor.Text("\"");
     } else {
-      escaped.clear();
-      AppendJsonString(escaped, item.id);
-      cursor.Text(escaped);
+      cursor.Text("{\"id\":");
+      AppendJsonString(cursor.Flushed(), item.id);
     }
     cursor.Text(",\"probability\":");
     probability.Append(cursor, item.probability);
@@ -210,9 +220,15 @@ void AppendRankReply(std::string& out, const engine::RankReply& reply) {
     width.Append(cursor, item.width);
     cursor.Text("},");
   }
-  const std::size_t end = static_cast<std::size_t>(cursor.at() - out.data());
-  CODBAND_CHECK(end <= out.size());
-  out.resize(end);
+}
+
+}  // namespace
+
+void AppendRankReply(std::string& out, const engine::RankReply& reply) {
+  AppendMember(out, "{\"eventId\":", reply.event_id);
+  AppendMember(out, ",\"rewardActionId\":", reply.reward_action_id);
+  out += ",\"ranking\":[";
+  AppendRanking(out, reply.ranking);
   if (!reply.ranking.empty()) out.pop_back();  // the last comma
   out += ']';
   AppendModelId(out, ",\"modelId\":", reply.model);

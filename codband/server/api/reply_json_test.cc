@@ -57,6 +57,18 @@ TEST(ReplyJsonTest, EveryByteStringIsValidJson) {
   }
 }
 
+TEST(ReplyJsonTest, ATextIsPlainIfAllOfItsCharactersAre) {
+  for (std::size_t size = 1; size < 20; ++size) {
+    for (std::size_t place = 0; place < size; ++place) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(size, 'z');
+        text[place] = static_cast<char>(byte);
+        ASSERT_EQ(IsPlainInJson(text), IsPlainInJson(text[place])) << byte << " at " << place;
+      }
+    }
+  }
+}
+
 TEST(ReplyJsonTest, NumbersReadBackTheSame) {
   for (const double value : {0.0, 1.0, -1.0, 0.1, 1.0 / 3, 1e22, 5e-324, 1.7976931348623157e308,
                              123456789.123456789, 1e-7}) {
