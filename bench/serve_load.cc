@@ -219,7 +219,7 @@ void Measure(const Flags& flags, Load& load) {
       rank_ratio, pair_ratio, tail);
 }
 
-// Rank and reward with and without open dashboards, by turns.
+// Rank and reward with and without open dashboards, alternating.
 void MeasureDashboards(const Flags& flags, Load& load, std::uint16_t port) {
   LoadResult without;
   LoadResult with;

@@ -199,6 +199,12 @@ TEST_P(GrowthTest, CopiesThatReplayAMemoGrowAlike) {
   EXPECT_EQ(Saved(*recording), Saved(*replaying));
 }
 
+std::string SharedOf(Policy& policy) {
+  ByteWriter out;
+  policy.paged_users()->SaveShared(out);
+  return out.bytes();
+}
+
 TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
   GrowingWorld world(35);
   const auto in_memory = MakeOrDie(spec(), world.context(kNarrow));
@@ -233,11 +239,8 @@ TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
   in_memory->paged_users()->SaveChangedUsers([&](UserId user, const std::string& bytes) {
     EXPECT_EQ(archive.records[user], bytes) << user;
   });
-  ByteWriter shared;
-  ByteWriter paged_shared;
-  in_memory->paged_users()->SaveShared(shared);
-  users->SaveShared(paged_shared);
-  EXPECT_EQ(shared.bytes(), paged_shared.bytes());
+  const std::string shared = SharedOf(*paged);
+  EXPECT_EQ(SharedOf(*in_memory), shared);
   const auto all = [&](const PagedUsers::VisitRecord& visit) {
     for (const auto& [user, bytes] : archive.records) {
       if (!visit(user, bytes)) break;
@@ -249,7 +252,7 @@ TEST_P(GrowthTest, RecordsOfEvictedUsersGrowWhenTheyAreReadBack) {
   // A restart: the shared state and the archive go on in a policy made with fewer features.
   const auto restarted = MakeOrDie(spec(), world.context(2));
   restarted->paged_users()->SetArchive(&archive);
-  ByteReader in(paged_shared.bytes());
+  ByteReader in(shared);
   restarted->paged_users()->LoadShared(in);
   in.ExpectEnd();
   ASSERT_TRUE(in.ok()) << in.status().ToString();

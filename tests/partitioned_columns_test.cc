@@ -343,6 +343,33 @@ TEST_F(PartitionedColumnsTest, BeyondTheLimitTheSameColumnsAreSharedByAll) {
   catalogue_->Detach(0);
 }
 
+// Requests ask before they have heard of what others were given.
+TEST_F(PartitionedColumnsTest, ABurstOfNewNamesGetsNoMoreThanTheEighth) {
+  Served one = Serve("a", 0);
+  Served other = Serve("b", 1);
+  ASSERT_TRUE(Put(*one.engine, "x", {{"price", 1}}).ok());
+  log_.FailShared({StatusCode::kUnavailable, "away"});
+  for (int i = 0; i < 20; ++i) {
+    Named names;
+    for (int j = 0; j < 4; ++j) names.push_back({fmt::format("session{}={}", j, i), 1});
+    names.push_back({fmt::format("vector{}[0]", i), 1});
+    names.push_back({fmt::format("vector{}[1]", i), 1});
+    RankUnder(i % 2 == 0 ? *one.engine : *other.engine, "", names);
+  }
+  log_.FailShared({});
+  const std::size_t eighth = features::ColumnLimits::Serving(256).at_once;
+  const auto given = [&] { return Names(*one.engine).size() - 1; };  // without the price
+  ASSERT_TRUE(Becomes([&] { return given() > eighth - 2; })) << given();
+  ASSERT_TRUE(Put(*other.engine, "y", {{"colour", 1}}).ok());  // after all that was asked for
+  ASSERT_TRUE(Becomes([&] { return Knows(*one.engine, "colour"); }));
+  EXPECT_LE(given() - 1, eighth);
+  // An array has all of its columns or none.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(Knows(*one.engine, fmt::format("vector{}[0]", i)),
+              Knows(*one.engine, fmt::format("vector{}[1]", i)));
+  }
+}
+
 // Each goes on from what the other one has given.
 TEST_F(PartitionedColumnsTest, TwoNodesGiveOutColumnsInOneOrder) {
   Served zero = Serve("one", 0);

@@ -122,6 +122,13 @@ TEST(PostgresSchemaTest, WrongAddressesSayWhatIsWrong) {
   EXPECT_EQ(unreadable.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(unreadable.message().find("the connection string cannot be read"), std::string::npos)
       << unreadable.message();
+  for (const std::string dsn : {"postgresql://u:s3cret%zz@h/db", "postgresql://u:s3cret@[::1/db",
+                                "password=a s3cret", "postgresql://u:a\"s3cret%zz@h/db",
+                                "postgresql://u:s3cret/x@h/db", "postgresql://u:x@y:s3cret@h/db"}) {
+    const Status status = OpenStatus({.dsns = {dsn}});
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.message().find("s3cret"), std::string::npos) << status.message();
+  }
   const Status nobody = OpenStatus({.dsns = {"host=/nowhere user=x dbname=y"}});
   EXPECT_EQ(nobody.code(), StatusCode::kUnavailable);
   EXPECT_NE(nobody.message().find("cannot connect to PostgreSQL"), std::string::npos)

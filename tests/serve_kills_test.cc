@@ -1,18 +1,10 @@
 // The real server under eight clients, killed 200 times, with small checkpoints, few users in
-// memory, and a disk that is full in between. The disk is a small tmpfs in a mount namespace of the
-// test's own; the test runs itself again inside.
-#include <fcntl.h>
+// memory, and a disk that is full in between.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <string>
@@ -20,35 +12,21 @@
 #include <vector>
 
 #include "codband/base/random.h"
-#include "codband/engine/engine_testing.h"
 #include "tests/crash_client.h"
 #include "tests/crash_log.h"
 #include "tests/server_process.h"
+#include "tests/small_disk.h"
 #include "tests/wal_watch.h"
 
 namespace codband {
 namespace {
 
-constexpr const char* kInside = "SERVE_KILLS_TEST_INSIDE";
 constexpr int kKills = 200;
 constexpr int kClients = 8;
 constexpr std::size_t kUsersOfEach = 3;
 const std::vector<std::string> kSettings = {"features.dimension=6", "memory.users=4",
                                             "durability.checkpoint_events=9",
                                             "memory.write_buffer_mb=1"};
-
-int RunShell(const std::string& command) {
-  const int status = std::system(command.c_str());  // NOLINT(cert-env33-c,concurrency-mt-unsafe)
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-void Fill(const std::filesystem::path& disk) {
-  const int fd = ::open((disk / "filler").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  ASSERT_GE(fd, 0);
-  const std::string block(4096, 'x');
-  while (::write(fd, block.data(), block.size()) > 0) continue;
-  ::close(fd);
-}
 
 // Lets the clients work, with the disk full for a while in one of three rounds, and kills the
 // server; sometimes while the disk is full.
@@ -69,17 +47,17 @@ void RunAndKill(const std::filesystem::path& disk, std::deque<CrashClient>& clie
   };
   work(3 + random.Below(40));
   if (random.Below(3) == 0) {
-    Fill(disk);
+    SmallDisk::Fill(disk);
     std::this_thread::sleep_for(std::chrono::milliseconds(random.Below(30)));
     if (random.Below(3) != 0) {
-      std::filesystem::remove(disk / "filler");
+      SmallDisk::MakeRoom(disk);
       work(1 + random.Below(20));
     }
   }
   std::this_thread::sleep_for(std::chrono::microseconds(random.Below(3000)));
   EXPECT_EQ(server.Stop(SIGKILL), -SIGKILL);
   for (std::thread& thread : threads) thread.join();
-  std::filesystem::remove(disk / "filler");
+  SmallDisk::MakeRoom(disk);
   watch.Collect(log);
   ReadLog(disk / "data", log);  // compares what is left of it
 }
@@ -119,25 +97,7 @@ void KillOften(const std::filesystem::path& disk) {
       equal ? "equals" : "differs from");
 }
 
-TEST(ServerKillsTest, TwoHundredKillsAndFullDisksLoseNothing) {
-  const engine::TempDirectory directory;
-  if (std::getenv(kInside) != nullptr) {  // NOLINT(concurrency-mt-unsafe)
-    ASSERT_EQ(::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=48m"), 0)
-        << std::strerror(errno);
-    KillOften(directory.path());
-    ::umount2(directory.path().c_str(), MNT_DETACH);
-    return;
-  }
-  const char* flags = ::geteuid() == 0 ? "-m" : "-rm";
-  if (RunShell(fmt::format("unshare {} mount -t tmpfs -o size=1m tmpfs {} 2>/dev/null", flags,
-                           directory.path().string())) != 0) {
-    GTEST_SKIP() << "not permitted to mount a tmpfs: neither as root nor by unshare -rm";
-  }
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const int code =
-      RunShell(fmt::format("{}=1 unshare {} '{}' --gtest_brief=1", kInside, flags, self));
-  EXPECT_EQ(code, 0) << "failed in its namespace, see above";
-}
+TEST(ServerKillsTest, TwoHundredKillsAndFullDisksLoseNothing) { SmallDisk::Run("48m", KillOften); }
 
 }  // namespace
 }  // namespace codband

@@ -189,17 +189,8 @@ TEST_F(ServePartitionsTest, PartitionsLearnTogether) {
   auto b = StartNode("b");
   ASSERT_TRUE(a->listens() && b->listens());
   AwaitShares({a.get(), b.get()});
-  const auto partition_of = [&](const std::string& user) {
-    const auto ranked = RankFor({a.get()}, user);
-    const std::string event = Json::parse(ranked.body)["eventId"];
-    return event.substr(event.find('.'));
-  };
   // Only users of one partition teach: "a" is good, "b" is not.
-  std::map<std::string, std::vector<std::string>> users;
-  for (int i = 0; i < 40; ++i) {
-    const std::string user = "user" + std::to_string(i);
-    users[partition_of(user)].push_back(user);
-  }
+  auto users = ByPartition([&](const std::string& user) { return RankFor({a.get()}, user); });
   ASSERT_EQ(users.size(), 4U);
   for (int i = 0; i < 60; ++i) {
     const std::string& user = users[".p0"][static_cast<std::size_t>(i) % users[".p0"].size()];
@@ -253,6 +244,29 @@ class ServeNamedPartitionsTest : public ServePartitionsTest {
     for (const Json& each : report["columns"]) names.push_back(each["name"]);
     return names;
   }
+  static void PutItems(ServerProcess& node) {
+    for (const std::string id : {"news", "music", "toys"}) {
+      const auto reply = Ask({&node}, "PUT", "/v1/items/" + id,
+                             R"({"features":{"category":")" + id + R"(","price":0.25}})");
+      EXPECT_EQ(reply.status, 204U) << reply.body;
+    }
+  }
+  // The reply once all three items are on offer.
+  static server::HttpReply AwaitOffer(ServerProcess& node, const std::string& user) {
+    server::HttpReply reply;
+    WaitFor([&] {
+      reply = RankUnder(node, user, "noon");
+      return reply.status == 200 && Json::parse(reply.body)["ranking"].size() == 3;
+    });
+    return reply;
+  }
+  // How much better news are expected to be than music.
+  static double Lead(ServerProcess& node, const std::string& user, const std::string& time) {
+    std::map<std::string, double> means;
+    const Json reply = Json::parse(RankUnder(node, user, time).body);
+    for (const Json& item : reply["ranking"]) means[item["id"]] = item["mean"];
+    return means["news"] - means["music"];
+  }
 };
 
 // In the morning news are clicked, in the evening music: users of one partition teach it.
@@ -261,23 +275,8 @@ TEST_F(ServeNamedPartitionsTest, AContextThatOnePartitionLearnsAllKnow) {
   auto b = StartNode("b");
   ASSERT_TRUE(a->listens() && b->listens());
   AwaitShares({a.get(), b.get()});
-  for (const std::string id : {"news", "music", "toys"}) {
-    EXPECT_EQ(Ask({a.get()}, "PUT", "/v1/items/" + id,
-                  R"({"features":{"category":")" + id + R"(","price":0.25}})")
-                  .status,
-              204U);
-  }
-  const auto offers = [&](ServerProcess& node, const std::string& user) {
-    const auto reply = RankUnder(node, user, "noon");
-    return reply.status == 200 && Json::parse(reply.body)["ranking"].size() == 3;
-  };
-  std::map<std::string, std::vector<std::string>> users;
-  for (int i = 0; i < 40; ++i) {
-    const std::string user = "user" + std::to_string(i);
-    WaitFor([&] { return offers(*a, user); });
-    const std::string event = Json::parse(RankUnder(*a, user, "noon").body)["eventId"];
-    users[event.substr(event.find('.'))].push_back(user);
-  }
+  PutItems(*a);
+  auto users = ByPartition([&](const std::string& user) { return AwaitOffer(*a, user); });
   ASSERT_EQ(users.size(), 4U);
   for (int i = 0; i < 240; ++i) {
     const std::string& user = users[".p0"][static_cast<std::size_t>(i) % users[".p0"].size()];
@@ -289,20 +288,13 @@ TEST_F(ServeNamedPartitionsTest, AContextThatOnePartitionLearnsAllKnow) {
                               liked ? R"({"value":1})" : R"({"value":0})");
     ASSERT_EQ(rewarded.status, 200U) << rewarded.body;
   }
-  // How much better news are than music.
-  const auto lead = [&](ServerProcess& node, const std::string& user, const std::string& time) {
-    std::map<std::string, double> means;
-    const Json reply = Json::parse(RankUnder(node, user, time).body);
-    for (const Json& item : reply["ranking"]) means[item["id"]] = item["mean"];
-    return means["news"] - means["music"];
-  };
   for (const auto& [partition, names] : users) {
     const auto knows = [&] {
-      return lead(*a, names[0], "morning") > 0.3 && lead(*b, names[0], "evening") < -0.3;
+      return Lead(*a, names[0], "morning") > 0.3 && Lead(*b, names[0], "evening") < -0.3;
     };
     WaitFor(knows);
-    EXPECT_TRUE(knows()) << partition << ": " << lead(*a, names[0], "morning") << " and "
-                         << lead(*b, names[0], "evening");
+    EXPECT_TRUE(knows()) << partition << ": " << Lead(*a, names[0], "morning") << " and "
+                         << Lead(*b, names[0], "evening");
   }
   WaitFor([&] { return Columns(*a) == Columns(*b); });
   const std::vector<std::string> columns = Columns(*a);
@@ -316,9 +308,9 @@ TEST_F(ServeNamedPartitionsTest, AContextThatOnePartitionLearnsAllKnow) {
   a = StartNode("a");
   ASSERT_TRUE(a->listens());
   for (const auto& [partition, names] : users) {
-    WaitFor([&] { return offers(*a, names[0]); });
-    EXPECT_GT(lead(*a, names[0], "morning"), 0.3) << partition;
-    EXPECT_LT(lead(*a, names[0], "evening"), -0.3) << partition;
+    AwaitOffer(*a, names[0]);
+    EXPECT_GT(Lead(*a, names[0], "morning"), 0.3) << partition;
+    EXPECT_LT(Lead(*a, names[0], "evening"), -0.3) << partition;
   }
   WaitFor([&] { return Columns(*a) == columns; });
   EXPECT_EQ(Columns(*a), columns);
@@ -357,71 +349,95 @@ TEST_F(ServePartitionsTest, AKilledNodesPartitionsAreTakenAndNothingAcknowledged
   }
 }
 
-// Nodes are stopped and started one after the other, while clients ask who is there and try once
-// more if they get no answer or 503.
-TEST_F(ServePartitionsTest, ARollingRestartIsNoErrorForClientsThatRetryOnce) {
-  std::map<std::string, std::unique_ptr<ServerProcess>> nodes;
-  std::mutex mutex;
-  std::vector<std::uint16_t> ports;  // of nodes that are not being stopped
-  for (const std::string name : {"a", "b", "c"}) {
-    nodes[name] = StartNode(name);
-    ASSERT_TRUE(nodes[name]->listens());
-    ports.push_back(nodes[name]->port());
+// Clients that rank and reward without end, each time at another of the nodes that they are told
+// of, and once more at the next one if they get no answer or 503.
+class RetryingClients {
+ public:
+  RetryingClients(std::vector<std::uint16_t> ports, int count) : ports_(std::move(ports)) {
+    for (int client = 0; client < count; ++client) {
+      threads_.emplace_back([this, client] {
+        for (int i = 0; !stop_; ++i) Visit(client, i);
+      });
+    }
   }
-  AwaitShares({nodes["a"].get(), nodes["b"].get(), nodes["c"].get()});
-  std::atomic<bool> stop{false};
-  std::atomic<int> answered{0};
-  std::atomic<int> retried{0};
-  std::atomic<int> failed{0};
-  const auto once = [&](int client, const std::string& target, const std::string& body) {
+  ~RetryingClients() { Stop(); }
+
+  void TellOf(std::uint16_t port) {
+    const std::lock_guard lock(mutex_);
+    ports_.push_back(port);
+  }
+  void NoLonger(std::uint16_t port) {
+    const std::lock_guard lock(mutex_);
+    std::erase(ports_, port);
+  }
+  void Stop() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  int answered() const { return answered_; }
+  int retried() const { return retried_; }
+  int failed() const { return failed_; }
+
+ private:
+  void Visit(int client, int i) {
+    const std::string event = "c" + std::to_string(client) + "e" + std::to_string(i);
+    const std::string user = "u" + std::to_string(i % 50);
+    Send(client + i, "/v1/rank",
+         R"({"eventId":")" + event + R"(","userId":")" + user + R"(",)" + Actions() + "}");
+    Send(client + i, "/v1/events/" + event + "/reward", R"({"value":1})");
+  }
+  void Send(int node, const std::string& target, const std::string& body) {
+    if (!SendOnce(node, target, body)) {
+      ++retried_;
+      if (!SendOnce(node + 1, target, body)) ++failed_;
+    }
+    ++answered_;
+  }
+  bool SendOnce(int node, const std::string& target, const std::string& body) {
     std::uint16_t port = 0;
     {
-      const std::lock_guard lock(mutex);
-      port = ports[static_cast<std::size_t>(client) % ports.size()];
+      const std::lock_guard lock(mutex_);
+      port = ports_[static_cast<std::size_t>(node) % ports_.size()];
     }
     auto connected = server::HttpClient::Connect({.host = "127.0.0.1", .port = port}, kPatience);
     if (!connected.ok()) return false;
     const auto reply =
         connected.value()->Send({.method = "POST", .target = target, .body = body}, kPatience);
     return reply.ok() && reply.value().status == 200;
-  };
-  const auto send = [&](int client, const std::string& target, const std::string& body) {
-    if (!once(client, target, body)) {
-      ++retried;
-      if (!once(client + 1, target, body)) ++failed;
-    }
-    ++answered;
-  };
-  std::vector<std::thread> clients;
-  for (int client = 0; client < 4; ++client) {
-    clients.emplace_back([&, client] {
-      for (int i = 0; !stop; ++i) {
-        const std::string event = "c" + std::to_string(client) + "e" + std::to_string(i);
-        send(client + i, "/v1/rank",
-             R"({"eventId":")" + event + R"(","userId":"u)" + std::to_string(i % 50) + R"(",)" +
-                 Actions() + "}");
-        send(client + i, "/v1/events/" + event + "/reward", R"({"value":1})");
-      }
-    });
   }
+
+  std::mutex mutex_;
+  std::vector<std::uint16_t> ports_;  // of nodes that are not being stopped
+  std::atomic<bool> stop_{false};
+  std::atomic<int> answered_{0};
+  std::atomic<int> retried_{0};
+  std::atomic<int> failed_{0};
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(ServePartitionsTest, ARollingRestartIsNoErrorForClientsThatRetryOnce) {
+  std::map<std::string, std::unique_ptr<ServerProcess>> nodes;
   for (const std::string name : {"a", "b", "c"}) {
-    {
-      const std::lock_guard lock(mutex);
-      std::erase(ports, nodes[name]->port());
-    }
+    nodes[name] = StartNode(name);
+    ASSERT_TRUE(nodes[name]->listens());
+  }
+  AwaitShares({nodes["a"].get(), nodes["b"].get(), nodes["c"].get()});
+  RetryingClients clients({nodes["a"]->port(), nodes["b"]->port(), nodes["c"]->port()}, 4);
+  for (const std::string name : {"a", "b", "c"}) {
+    clients.NoLonger(nodes[name]->port());
     EXPECT_EQ(nodes[name]->Stop(SIGTERM), 0);
     nodes[name] = StartNode(name);
     ASSERT_TRUE(nodes[name]->listens());
     AwaitShares({nodes["a"].get(), nodes["b"].get(), nodes["c"].get()});
-    const std::lock_guard lock(mutex);
-    ports.push_back(nodes[name]->port());
+    clients.TellOf(nodes[name]->port());
   }
-  stop = true;
-  for (std::thread& client : clients) client.join();
-  EXPECT_GT(answered, 100);
-  EXPECT_EQ(failed, 0) << answered << " answered, " << retried << " of them at the second try";
-  RecordProperty("answered", answered);
-  RecordProperty("retried", retried);
+  clients.Stop();
+  EXPECT_GT(clients.answered(), 100);
+  EXPECT_EQ(clients.failed(), 0) << clients.answered() << " answered, " << clients.retried()
+                                 << " of them at the second try";
+  RecordProperty("answered", clients.answered());
+  RecordProperty("retried", clients.retried());
 }
 
 TEST_F(ServePartitionsTest, WrongNumbersAreRefusedWithAReason) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "tests/serve_cluster_testing.h"
 
 namespace codband {
+
+inline std::string Actions() {
+  return R"("actions":[{"id":"a","features":[1,0]},{"id":"b","features":[0,1]}])";
+}
 
 // Real nodes that share several partitions.
 class ServePartitionsTest : public ServeClusterTest {
@@ -21,14 +26,22 @@ class ServePartitionsTest : public ServeClusterTest {
     flags_ = {"--partitions", std::to_string(kPartitions)};
   }
 
-  static std::string Actions() {
-    return R"("actions":[{"id":"a","features":[1,0]},{"id":"b","features":[0,1]}])";
-  }
   static server::HttpReply RankFor(const std::vector<ServerProcess*>& nodes,
                                    const std::string& user, const std::string& event = {}) {
     return Ask(nodes, "POST", "/v1/rank",
                "{" + (event.empty() ? "" : R"("eventId":")" + event + R"(",)") + R"("userId":")" +
                    user + R"(",)" + Actions() + "}");
+  }
+  // Forty users by their partition, such as ".p0": what their events end in. `rank` asks for one.
+  static std::map<std::string, std::vector<std::string>> ByPartition(
+      const std::function<server::HttpReply(const std::string& user)>& rank) {
+    std::map<std::string, std::vector<std::string>> users;
+    for (int i = 0; i < 40; ++i) {
+      const std::string user = "user" + std::to_string(i);
+      const std::string event = Json::parse(rank(user).body)["eventId"];
+      users[event.substr(event.find('.'))].push_back(user);
+    }
+    return users;
   }
   static void WaitFor(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -29,7 +29,7 @@ constexpr const char* kAbout =
     "                                  cluster\n"
     "  codband policies                the policies and their parameters\n"
     "  codband simulate                compare policies on a simulated population\n"
-    "  codband paper --quick           the paper's experiments in small, about a minute\n"
+    "  codband paper --quick           the paper's experiments at a small scale, about a minute\n"
     "  codband stress --quick          find where a policy loses to others\n"
     "  codband prepare SET             turn a public data set into recorded events\n"
     "  codband replay DIR              compare policies on recorded events\n"

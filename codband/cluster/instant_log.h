@@ -37,6 +37,11 @@ class InstantLog final : public store::PartitionLog {
     const std::lock_guard lock(mutex_);
     failure_ = std::move(status);
   }
+  // The same for appends to the shared log.
+  void FailShared(Status status) {
+    const std::lock_guard lock(mutex_);
+    shared_failure_ = std::move(status);
+  }
   // Appends get no answer from now on, and do not happen.
   void HoldAppends() {
     const std::lock_guard lock(mutex_);
@@ -105,7 +110,9 @@ class InstantLog final : public store::PartitionLog {
     done(Do([&] { return record_.DeleteBlobs(claim, name, below); }));
   }
   void AppendShared(std::uint64_t sequence, std::string frame, Done<Status> done) override {
-    done(Do([&] { return record_.AppendShared(sequence, frame); }));
+    done(Do([&] {
+      return shared_failure_.ok() ? record_.AppendShared(sequence, frame) : shared_failure_;
+    }));
   }
   void ReadShared(std::uint64_t from, std::size_t most_bytes,
                   Done<Result<std::vector<store::LogFrame>>> done) override {
@@ -137,6 +144,7 @@ class InstantLog final : public store::PartitionLog {
   VirtualTime time_;
   store::SimulatedRecord record_;
   Status failure_;
+  Status shared_failure_;
   bool hold_ = false;
   std::vector<Done<Status>> held_;
 };

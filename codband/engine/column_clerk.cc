@@ -72,10 +72,10 @@ ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted, UserId user,
   struct Whole {
     std::size_t size = 0;
     std::optional<bool> admitted = {};
+    bool at_once = false;
   };
   const auto key_of = [](const NewColumns::Name& each) {
-    const bool place = features::IsPlaceName(each.name);
-    return std::pair(each.side, place ? each.name.substr(0, each.name.rfind('[') + 1) : each.name);
+    return std::pair(each.side, std::string(features::WholeOf(each.name)));
   };
   std::map<std::pair<Side, std::string>, Whole> wholes;
   for (const NewColumns::Name& each : wanted.names) {
@@ -94,13 +94,16 @@ ColumnClerk::Additions ColumnClerk::Admit(const NewColumns& wanted, UserId user,
     if (found == wholes.end()) continue;
     Whole& whole = found->second;
     if (!whole.admitted) {
-      whole.admitted = (!IsPrivate(each.side, user) &&
-                        (!space_.HasRoom(limits_, features::Source::kRequest) ||  // it shares
-                         space_.requested() + whole.size <= limits_.at_once)) ||
+      const bool shares = !space_.HasRoom(limits_, features::Source::kRequest);
+      whole.at_once = !IsPrivate(each.side, user) && !shares &&
+                      space_.requested() + whole.size <= limits_.at_once;
+      whole.admitted = whole.at_once || (!IsPrivate(each.side, user) && shares) ||
                        seen_often(each.side, found->first.second);
     }
     if (!*whole.admitted || space_.Find(each.side, each.name)) continue;
+    const std::size_t before = added.size();
     space_.Admit(each.side, each.name, limits_, added, features::Source::kRequest);
+    if (of_loop_ && added.size() > before) added.back().at_once = whole.at_once;
     const auto column = space_.Find(each.side, each.name);
     if (column && each.side != Side::kItem && !of_loop_) owners_.Add(*column, user, batch);
   }

@@ -82,8 +82,9 @@ class ColumnClerk {
   Additions Admit(const NewColumns& wanted, UserId user, store::StoreBatch& batch);
   Additions Admit(std::span<const std::shared_ptr<const Item>> items,
                   std::vector<features::Cells>& cells);
-  // What the loop is to be asked for, which Admit would add; it is not added. Crossings follow once
-  // their names have columns.
+  // What the loop is to be asked for, which Admit would add; it is not added. Who gives out the
+  // loop's columns counts those `at_once`: others may have asked for more of them meanwhile.
+  // Crossings follow once their names have columns.
   Additions Ask(const NewColumns& wanted, UserId user, store::StoreBatch& batch);
   // What the loop has added to `first` columns. kCorruption if that does not fit; nothing has
   // changed then.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "codband/engine/committer_testing.h"
+#include "codband/engine/eraser.h"
 
 namespace codband::engine {
 namespace {
@@ -338,6 +339,105 @@ TEST_F(CommitterTest, ForgettingCountsForWhatFollowsInItsGroup) {
   EXPECT_EQ(box_.store().content(Table::kMeta).count("forgotten/" + key), 1U);
   box_.Advance(1);
   Await([&] { return box_.store().content(Table::kMeta).count("forgotten/" + key) == 0; });
+}
+
+// Whatever the learner and the store still have, the eraser goes by this mark.
+TEST_F(CommitterTest, WhoIsForgottenIsMarkedForTheEraser) {
+  ASSERT_TRUE(box_.Rank("e").ok());
+  const Status forgotten = Wait<Status>([&](auto done) {
+    box_.committer().Submit(Committer::ForgetCommand{.user = "ann", .done = std::move(done)});
+  });
+  ASSERT_TRUE(forgotten.ok()) << forgotten.ToString();
+  EXPECT_EQ(box_.store().content(Table::kMeta).count(Eraser::Key(HashUser("ann"))), 1U);
+}
+
+TEST_F(CommitterTest, ADecisionOfAUserWhoIsBeingForgottenCountsAsMadeAfterThat) {
+  std::promise<Status> ranked;
+  const PendingDecision asked_before = box_.Pending("ann");
+  box_.Advance(1);
+  box_.InOneGroup(2, [&] {
+    box_.committer().Submit(Committer::ForgetCommand{.user = "ann", .done = [](const Status&) {}});
+    box_.SubmitRank("e", asked_before, [&](const Status& status) { ranked.set_value(status); });
+  });
+  ASSERT_TRUE(ranked.get_future().get().ok());
+  EXPECT_EQ(box_.Reward("e").value().outcome, RewardOutcome::kAccepted);
+}
+
+TEST_F(CommitterTest, AnActivationAfterTheWaitOrAfterForgettingIsRefused) {
+  ASSERT_TRUE(box_.Rank("e").ok());
+  ASSERT_TRUE(box_.Rank("f", "bob").ok());
+  std::promise<Status> late;
+  std::promise<Status> forgotten;
+  const auto activate = [&](const std::string& event, std::promise<Status>& told) {
+    box_.committer().Submit(Committer::ActivateCommand{
+        .event_id = event, .done = [&told](const Status& status) { told.set_value(status); }});
+  };
+  box_.InOneGroup(3, [&] {
+    box_.committer().Submit(Committer::ForgetCommand{.user = "bob", .done = [](const Status&) {}});
+    activate("f", forgotten);
+    box_.Advance(kWaitMs + 1);  // before it is looked whose waits are over
+    activate("e", late);
+  });
+  EXPECT_EQ(forgotten.get_future().get().code(), StatusCode::kNotFound);
+  EXPECT_EQ(late.get_future().get().code(), StatusCode::kGone);
+}
+
+TEST_F(CommitterTest, AnImportedDecisionTakesItsRewardHoweverLate) {
+  PendingDecision past = box_.Pending("ann");
+  past.state = PendingDecision::State::kPast;
+  ASSERT_TRUE(box_.Rank("e", past).ok());
+  ASSERT_TRUE(box_.Rank("f").ok());
+  std::promise<RewardOutcome> imported;
+  std::promise<RewardOutcome> late;
+  box_.InOneGroup(2, [&] {
+    box_.Advance(kWaitMs + 1);
+    box_.SubmitReward("e", 1,
+                      [&](const auto& reply) { imported.set_value(reply.value().outcome); });
+    box_.SubmitReward("f", 1, [&](const auto& reply) { late.set_value(reply.value().outcome); });
+  });
+  EXPECT_EQ(imported.get_future().get(), RewardOutcome::kAccepted);
+  EXPECT_EQ(late.get_future().get(), RewardOutcome::kLate);
+}
+
+TEST_F(CommitterTest, OfTwoEqualRequestsThatChoseDifferentlyOneIsToldToAskAgain) {
+  PendingDecision other = box_.Pending("ann");
+  other.action = "y";
+  std::promise<Status> first;
+  std::promise<Status> second;
+  box_.InOneGroup(2, [&] {
+    box_.SubmitRank("e", box_.Pending("ann"), [&](const Status& told) { first.set_value(told); });
+    box_.SubmitRank("e", other, [&](const Status& told) { second.set_value(told); });
+  });
+  EXPECT_TRUE(first.get_future().get().ok());
+  EXPECT_EQ(second.get_future().get().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(CommitterTest, AStoreThatFailsAndIsMendedIsReportedOnceEach) {
+  box_.options().log = [&](const LogLine& line) {
+    box_.journal().Add(fmt::format("{} {}", line.cause, line.level == LogLevel::kError));
+  };
+  box_.store().on_written = nullptr;
+  box_.Open();
+  box_.store().Fail(FakeStore::Call::kWrite, Table::kItems);
+  EXPECT_FALSE(box_.PutItem("x").ok());
+  EXPECT_FALSE(box_.PutItem("y").ok());
+  box_.store().Heal();
+  EXPECT_TRUE(box_.PutItem("x").ok());
+  EXPECT_TRUE(box_.PutItem("y").ok());
+  EXPECT_THAT(box_.journal().Take(), ElementsAre("store true", "store false"));
+}
+
+TEST_F(CommitterTest, AStopSavesTheClockWhileDecisionsWait) {
+  ASSERT_TRUE(box_.Rank("e").ok());
+  const auto clock = [&] {
+    return ClockRecord::Decode(
+               box_.store().content(Table::kMeta).at(std::string(ClockRecord::kKey)))
+        .value();
+  };
+  const std::int64_t before = clock().wait_ms;
+  box_.Advance(kWaitMs / 2);
+  box_.committer().Stop();
+  EXPECT_EQ(clock().wait_ms, before + kWaitMs / 2);
 }
 
 TEST_F(CommitterTest, GoesOnAfterARestartWhereItWas) {

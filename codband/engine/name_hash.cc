@@ -25,6 +25,4 @@ ItemId NameHash::Item(std::string_view id) const {
 
 UserId HashUser(std::string_view user) { return NameHash().User(user); }
 
-ItemId HashItem(std::string_view id) { return NameHash().Item(id); }
-
 }  // namespace codband::engine

@@ -31,6 +31,5 @@ class NameHash {
 
 // Without a secret.
 UserId HashUser(std::string_view user);
-ItemId HashItem(std::string_view id);
 
 }  // namespace codband::engine

@@ -16,7 +16,7 @@ constexpr const char* kForged = "&/(Q4~R)";
 
 TEST(NameHashTest, ASecretSeparatesNamesThatWereMadeUp) {
   ASSERT_EQ(HashUser(kCustomer), HashUser(kForged));
-  ASSERT_EQ(HashItem(kCustomer), HashItem(kForged));
+  ASSERT_EQ(NameHash().Item(kCustomer), NameHash().Item(kForged));
   const NameHash one({.low = 1, .high = 2});
   const NameHash other({.low = 1, .high = 3});
   EXPECT_NE(one.User(kCustomer), one.User(kForged));

@@ -379,4 +379,8 @@ bool IsPlaceName(std::string_view name) {
   return std::ranges::all_of(index, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+std::string_view WholeOf(std::string_view name) {
+  return IsPlaceName(name) ? name.substr(0, name.rfind('[') + 1) : name;
+}
+
 }  // namespace codband::features

@@ -83,6 +83,9 @@ class ColumnSpace {
     std::uint32_t item = 0;   // of a crossing: the column of the item
     std::uint32_t other = 0;  // and the other one
     std::uint32_t count = 0;  // of a shared block: its columns
+    // Of a name that is asked for: it has not been seen often, and gets a column up to
+    // ColumnLimits::at_once. Of an addition that was made it is false.
+    bool at_once = false;
 
     friend bool operator==(const Addition&, const Addition&) = default;
   };
@@ -212,6 +215,8 @@ void Resolve(const ColumnSpace& space, const ColumnLimits& limits, Side side,
 // "[3]" is the name of the fourth number of a plain array, "embedding[3]" of one with a name.
 std::string PlaceName(std::string_view array, std::size_t index);
 bool IsPlaceName(std::string_view name);
+// What gets all of its columns or none: of a place in an array "embedding[", else the name.
+std::string_view WholeOf(std::string_view name);
 // How a name of a request that shares columns is listed: "city=*", "embedding[*]". There may be
 // any number of values, and they may be those of one user.
 std::string Listed(std::string_view name);

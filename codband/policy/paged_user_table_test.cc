@@ -227,6 +227,58 @@ TEST_F(PagedUserTableTest, SavedTableLoadsEqualWhateverTheOrderOfArrival) {
   EXPECT_THAT(values, ElementsAre(Pair(1, 10), Pair(2, 20), Pair(3, 30)));
 }
 
+TEST_F(PagedUserTableTest, RecordsThatAreChangedAllAtOnceAreMeasuredAnew) {
+  Set(1, 100);
+  Set(2, 200);
+  const std::size_t before = table_.bytes();
+  table_.ForEach([](UserId, Counter& counter) { counter.value += 1000; });
+  EXPECT_EQ(table_.bytes(), before + 2000);
+}
+
+TEST_F(PagedUserTableTest, LoadingCountsWhatIsThereThenAlone) {
+  Set(1, 100);
+  Set(2, 200);
+  ByteWriter out;
+  table_.Save(out);
+  const std::size_t bytes = table_.bytes();
+  Set(3, 5'000);
+  ByteReader in(out.bytes());
+  table_.Load(in);
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(table_.bytes(), bytes);
+}
+
+// A record with something that older ones lack.
+struct Basket {
+  std::uint64_t value = 0;
+  std::uint64_t rest = 0;
+
+  std::size_t HeapBytes() const { return value + rest; }
+  void Save(ByteWriter& out) const { out.U64(value); }
+  void Load(ByteReader& in) { value = in.U64("basket"); }
+  bool has_rest() const { return rest != 0; }
+  void SaveRest(ByteWriter& out) const { out.U64(rest); }
+  void LoadRest(ByteReader& in) { rest = in.U64("rest"); }
+};
+
+TEST(PagedUserTableRestTest, WhatOlderRecordsLackIsSavedBehindAndMeasured) {
+  PagedUserTable<Basket> table([] { return Basket(); });
+  table.FindOrMake(1) = {.value = 100, .rest = 30'000};
+  table.FindOrMake(2) = {.value = 200};
+  ByteWriter out;
+  table.Save(out);
+  table.SaveRest(out);
+  PagedUserTable<Basket> loaded([] { return Basket(); });
+  ByteReader in(out.bytes());
+  loaded.Load(in);
+  loaded.LoadRest(in);
+  in.ExpectEnd();
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(loaded.bytes(), table.bytes());
+  EXPECT_EQ(loaded.Find(1)->rest, 30'000U);
+  EXPECT_EQ(loaded.Find(2)->rest, 0U);
+}
+
 TEST_F(PagedUserTableTest, LoadingRefusesAUserWhoAppearsTwice) {
   ByteWriter out;
   out.U64(2);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr double kPlotHeight = 290;
 constexpr std::size_t kHoverPoints = 60;
-constexpr double kMarkerSpacing = 18;
 
 struct Point {
   double x, y;  // on the picture
@@ -191,16 +190,12 @@ void DrawHover(std::string* out, const std::string& x_label, const LineSeries& s
 void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
                 const std::vector<PointRun>& runs) {
   std::string markers;
-  if (series.draw != SeriesDraw::kLine) {
-    const double spacing = series.draw == SeriesDraw::kMarkers ? 0 : kMarkerSpacing;
-    for (const Point& point : Sparse(runs, spacing)) markers += style.Marker(point.x, point.y);
-  } else {
+  for (const PointRun& run : runs) {
     // A line needs two points; an isolated one would be invisible.
-    for (const PointRun& run : runs) {
-      if (run.size() == 1) markers += style.Marker(run.front().x, run.front().y);
-    }
+    if (series.draw == SeriesDraw::kLine && run.size() > 1) continue;
+    for (const Point& point : run) markers += style.Marker(point.x, point.y);
   }
-  if (series.draw != SeriesDraw::kMarkers) {
+  if (series.draw == SeriesDraw::kLine) {
     fmt::format_to(std::back_inserter(*out), "<path class=\"{}\" d=\"{}\"/>\n", style.Line(series),
                    LinePath(runs));
   }
@@ -212,10 +207,9 @@ void DrawSeries(std::string* out, const LineSeries& series, const Style& style,
 
 std::string Symbol(const LineSeries& series, const Style& style) {
   std::string symbol;
-  if (series.draw != SeriesDraw::kMarkers) {
+  if (series.draw == SeriesDraw::kLine) {
     symbol += fmt::format("<path class=\"{}\" d=\"M0 0h26\"/>", style.Line(series));
-  }
-  if (series.draw != SeriesDraw::kLine) {
+  } else {
     symbol += fmt::format("<path class=\"{}\" d=\"{}\"/>", style.Colour('f'), style.Marker(13, 0));
   }
   return symbol;

@@ -7,7 +7,7 @@
 
 namespace codband::report {
 
-enum class SeriesDraw { kLine, kMarkers, kLineAndMarkers };
+enum class SeriesDraw { kLine, kMarkers };
 
 inline constexpr int kAutoColour = -1;     // the position of the series in the chart
 inline constexpr int kNeutralColour = -2;  // grey, for reference policies

@@ -32,12 +32,6 @@ std::string_view RewardName(RewardKind kind) {
   return kRewardNames[static_cast<std::size_t>(kind)];
 }
 
-std::optional<RewardKind> FindReward(std::string_view name) {
-  const auto found = std::ranges::find(kRewardNames, name);
-  if (found == kRewardNames.end()) return {};
-  return static_cast<RewardKind>(found - kRewardNames.begin());
-}
-
 bool HasNoise(RewardKind kind) {
   return kind == RewardKind::kGaussian || kind == RewardKind::kRatings;
 }

@@ -21,7 +21,6 @@ enum class RewardKind {
 inline constexpr std::array<std::string_view, 5> kRewardNames = {
     "gaussian", "clicks", "rare-clicks", "counts", "ratings"};
 std::string_view RewardName(RewardKind kind);
-std::optional<RewardKind> FindReward(std::string_view name);
 
 // Whether rewards of this kind have a noise parameter.
 bool HasNoise(RewardKind kind);

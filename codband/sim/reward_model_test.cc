@@ -106,10 +106,5 @@ TEST(RewardModelTest, RewardDoesNotDecreaseInTheFit) {
   }
 }
 
-TEST(RewardModelTest, EveryKindIsFoundByItsName) {
-  for (const RewardKind kind : kKinds) EXPECT_EQ(FindReward(RewardName(kind)), kind);
-  EXPECT_EQ(FindReward("likes"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace codband::sim

@@ -30,6 +30,16 @@ std::string OneLine(std::string_view message) {
   return line;
 }
 
+// What libpq quotes of a connection string that it cannot read may be, or hold, the password.
+std::string WithoutQuotes(std::string_view message, std::string_view dsn) {
+  if (dsn.find("password") == dsn.npos && dsn.find('@') == dsn.npos) return std::string(message);
+  const std::size_t first = message.find('"');
+  const std::size_t last = message.rfind('"');
+  if (first == last) return std::string(message);
+  return fmt::format("{}…{} (what is quoted is left out: there may be a password in it)",
+                     message.substr(0, first + 1), message.substr(last));
+}
+
 // Damage, an undefined table or column, a syntax error: trying again does not help.
 bool IsDamage(std::string_view sqlstate) {
   return sqlstate.starts_with("XX") || sqlstate.starts_with("42");
@@ -93,7 +103,8 @@ Result<std::unique_ptr<Connection>> Connection::Open(const Options& options,
   char* problem = nullptr;
   PQconninfoOption* parsed = PQconninfoParse(options.dsn.c_str(), &problem);
   if (parsed == nullptr) {
-    const std::string message = problem == nullptr ? "out of memory" : OneLine(problem);
+    const std::string message =
+        problem == nullptr ? "out of memory" : WithoutQuotes(OneLine(problem), options.dsn);
     PQfreemem(problem);
     return Status::InvalidArgument(
         fmt::format("cluster: the connection string cannot be read: {}; expected something like "
@@ -114,9 +125,13 @@ Result<std::unique_ptr<Connection>> Connection::Open(const Options& options,
                                           options.dsn.c_str(), nullptr};
   pg_conn* connection = PQconnectdbParams(names.data(), values.data(), 1);
   if (connection == nullptr || PQstatus(connection) != CONNECTION_OK) {
-    const std::string message =
+    std::string message =
         connection == nullptr ? "out of memory" : OneLine(PQerrorMessage(connection));
     PQfinish(connection);
+    // A password with "/" or "@" in it is taken for something else.
+    if (message.starts_with("invalid ") || std::ranges::count(options.dsn, '@') > 1) {
+      message = WithoutQuotes(message, options.dsn);
+    }
     return Status(StatusCode::kUnavailable,
                   fmt::format("cluster: cannot connect to PostgreSQL: {}", message));
   }

@@ -1,16 +1,10 @@
 #include "codband/policy/baselines/baseline_items.h"
 
-#include <cstdint>
-#include <vector>
-
 namespace codband {
 
-ItemScores BaselineItems::ScoresOf(ArmsView arms) const {
+ItemScores BaselineItems::ScoresOf(ArmsView arms, ItemScratch& scratch) const {
   if (!on_ || arms.items.empty()) return {};
-  thread_local std::vector<std::uint32_t> slots;
-  thread_local std::vector<double> means;
-  thread_local std::vector<double> variances;
-  thread_local std::vector<double> scores;
+  auto& [slots, means, variances, scores] = scratch;
   for (std::vector<double>* each : {&means, &variances, &scores}) each->resize(arms.count());
   effects_.Rate(arms.items, {}, nullptr, static_cast<double>(effects_.showings()), slots,
                 {.means = means, .variances = variances, .scores = scores});

@@ -1,11 +1,28 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "codband/policy/item_effects.h"
 #include "codband/policy/params.h"
 #include "codband/policy/scoring.h"
 #include "codband/policy/user_table.h"
 
 namespace codband {
+
+// The memory that ItemScores refer to, so that choosing need not allocate. A choice takes that of
+// its thread and passes it down; what refers to it does not outlive that choice.
+struct ItemScratch {
+  std::vector<std::uint32_t> slots;
+  std::vector<double> means;
+  std::vector<double> variances;
+  std::vector<double> scores;
+
+  static ItemScratch& OfThisThread() {
+    thread_local ItemScratch scratch;
+    return scratch;
+  }
+};
 
 // The effects of items (item_effects.h) beside the linear models of a baseline, so that it is not
 // beaten for want of them: items=yes. One effect for each item, for all users. The model learns
@@ -14,8 +31,8 @@ class BaselineItems {
  public:
   explicit BaselineItems(bool on) : on_(on) {}
 
-  // What to add to the scores of arms. Valid until the thread asks again.
-  ItemScores ScoresOf(ArmsView arms) const;
+  // What to add to the scores of arms, in `scratch`.
+  ItemScores ScoresOf(ArmsView arms, ItemScratch& scratch) const;
 
   // Learns from a reward whose expectation by the features alone is `expected`. Returns
   // what is left of it for the model to learn.

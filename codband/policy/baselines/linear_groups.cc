@@ -132,7 +132,8 @@ class UniformLinUcb final : public LinearGroups {
  private:
   Propensity ChooseIn(const linalg::GaussianPosterior& group, ArmsView arms,
                       Decision& decision) const override {
-    return ChooseByUpperBound(group, alpha_, arms, decision, items().ScoresOf(arms));
+    return ChooseByUpperBound(group, alpha_, arms, decision,
+                              items().ScoresOf(arms, ItemScratch::OfThisThread()));
   }
 
   double alpha_;

@@ -15,7 +15,8 @@ class LinUcb final : public PerUserLinear {
  private:
   Propensity DoChoose(UserId user, ArmsView arms, EventKey, Decision& decision) const override {
     decision.model = user;
-    return ChooseByUpperBound(PosteriorOf(user), alpha_, arms, decision, items().ScoresOf(arms));
+    return ChooseByUpperBound(PosteriorOf(user), alpha_, arms, decision,
+                              items().ScoresOf(arms, ItemScratch::OfThisThread()));
   }
 
   double alpha_;

@@ -32,7 +32,7 @@ struct ChooseWorkspace {
   std::vector<double> seen;  // the same as the models see them
   ThompsonIntegral::Points points;
 
-  // The only thread_local of CoDBand. Not reentrant: a choice does not start another one.
+  // CoDBand has no other thread_local. Not reentrant: a choice does not start another one.
   static ChooseWorkspace& OfThisThread() {
     thread_local ChooseWorkspace workspace;
     return workspace;

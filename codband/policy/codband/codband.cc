@@ -84,10 +84,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   const bool late = decision.period < user.past.closed_count();  // its period has been closed since
   if (late && user.past.ModelOf(decision.period) == kNoModel) return as_before;  // and forgotten
   if (hyper_.ObserveColumns(pool_, user, decision.features)) restore_point_.End();
-  FeatureVector x(inner_dim());
-  std::ranges::copy(decision.features, x.values().begin());
-  hyper_.scales().Shift(x.values().first(dim()));
-  Extend(x.values().first(dim()), x.values());
+  FeatureVector x = See(decision.features);
   const bool beyond = hyper_.LimitInfluence(pool_, user, x.values(), reward);
   if (beyond && traits_.rounds_features) RoundFeatures(x.values());
   // What the item is to everybody, or to the group, says nothing of the user: all that follows
@@ -249,6 +246,14 @@ ArmsView CoDBand::See(ArmsView arms, ChooseWorkspace& work) const {
     hyper_.scales().Shift(std::span(work.seen).subspan(i * arms.dim, arms.dim));
   }
   return {.features = work.seen, .dim = arms.dim, .items = arms.items};
+}
+
+FeatureVector CoDBand::See(std::span<const double> features) const {
+  FeatureVector x(inner_dim());
+  std::ranges::copy(features, x.values().begin());
+  hyper_.scales().Shift(x.values().first(dim()));
+  Extend(x.values().first(dim()), x.values());
+  return x;
 }
 
 void CoDBand::Extend(std::span<const double> features, std::span<double> x) const {

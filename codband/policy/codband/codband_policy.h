@@ -84,6 +84,7 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   std::size_t inner_dim() const { return pool_.prior().dim(); }
   // The arms as the models see them: themselves, unless columns are centred; then in the workspace.
   ArmsView See(ArmsView arms, ChooseWorkspace& work) const;
+  FeatureVector See(std::span<const double> features) const;  // of an observation
   FeatureVector Extend(std::span<const double> features) const;
   void Extend(std::span<const double> features, std::span<double> x) const;
   double Score(std::span<const double> arm, std::span<const double> theta) const;

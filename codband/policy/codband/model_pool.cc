@@ -175,12 +175,7 @@ void ModelPool::RemovePeriods(ModelId id, std::uint64_t periods,
     models_.erase(models_.begin() + (&model - models_.data()));
   } else if (data.m() > 0) {
     Follow(model, [&] { model.posterior.Remove(data, FollowWithCovariance(model, data, -1)); });
-    if (!model.own) return;
-    if (model.own_periods() > 0) {
-      model.own->data.Remove(data);
-    } else {
-      model.own->data.Clear();  // rounding included
-    }
+    if (model.own) model.own->data.Remove(data);
   }
 }
 

@@ -193,6 +193,86 @@ TEST(WideModelPoolTest, CovariancesFollowTheirModels) {
   }
 }
 
+TEST_F(ModelPoolTest, APartitionTellsWhatItsOwnUsersBrought) {
+  pool_.BePartition(2);
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({}));
+  pool_.Observe(id, kPoolX, 3);
+  pool_.Observe(id, kPoolY, 1);
+  pool_.Withdraw(id, kPoolX, 3);
+  const std::vector<ModelSums> own = pool_.OwnSums();
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(own[0].id, id);
+  EXPECT_EQ(own[0].data.m(), 1U);
+  EXPECT_NEAR(own[0].data.c()[0], -1, 1e-12);
+  EXPECT_NEAR(own[0].data.c()[1], 1, 1e-12);
+}
+
+TEST_F(ModelPoolTest, APeriodThatComesOrLeavesIsNewsAndAnObservationOfManyIsNone) {
+  pool_.BePartition(2);
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({}));
+  for (int i = 0; i < 100; ++i) pool_.Observe(id, kPoolX, 3);
+  pool_.MarkPublished();
+  pool_.Observe(id, kPoolX, 3);
+  EXPECT_FALSE(pool_.HasNews());
+  pool_.AddPeriods(id, 1, Stats({}));
+  EXPECT_TRUE(pool_.HasNews());
+  pool_.MarkPublished();
+  pool_.RemovePeriods(id, 1, Stats({}));
+  EXPECT_TRUE(pool_.HasNews());
+}
+
+TEST_F(ModelPoolTest, OwnSumsGrowBeforeTheIntercept) {
+  pool_.BePartition(2);
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({{{3, 1}, 2}}));
+  pool_.Grow(linalg::LinearPrior::Isotropic(4, 0.5, 0.25), true);
+  const std::vector<ModelSums> own = pool_.OwnSums();
+  ASSERT_EQ(own.size(), 1U);
+  const std::vector<double> expected = {6, 0, 0, 2};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(own[0].data.c()[i], expected[i]) << i;
+}
+
+// A model that others have as well stays when its last period of this partition leaves, and nothing
+// of that period with it: no rounding either.
+TEST_F(ModelPoolTest, OfAModelThatOnlyOthersHaveThereAreNoOwnSums) {
+  pool_.BePartition(2);
+  const ModelId id = pool_.Create();
+  pool_.AddPeriods(id, 1, Stats({}));
+  for (const double reward : {0.1, 0.2, 0.3}) pool_.Observe(id, kPoolX, reward);
+  pool_.Import(std::vector<ModelSums>{{.id = id, .periods = 2, .data = Stats({{kPoolY, 1}})}}, {},
+               prior_);
+  pool_.RemovePeriods(id, 1, Stats({{kPoolX, 0.3}, {kPoolX, 0.2}, {kPoolX, 0.1}}));
+  EXPECT_EQ(pool_.size(), 1U);
+  EXPECT_EQ(pool_.own_size(), 0U);
+  EXPECT_EQ(pool_.model(0).own_data().m(), 0U);
+  EXPECT_EQ(pool_.model(0).own_data().q(), 0);
+  EXPECT_EQ(pool_.model(0).own_data().c()[0], 0);
+  EXPECT_EQ(Posterior(id).stats().m(), 1U);
+}
+
+TEST_F(ModelPoolTest, LoadingReplacesAPartitionAndTheNamesOfItsModels) {
+  ByteWriter out;
+  pool_.AddPeriods(pool_.Create(), 1, Stats({{kPoolX, 3}}));
+  pool_.Save(out);
+  ModelPool restored(prior_);
+  restored.BePartition(2);
+  const ModelId to = restored.Create();
+  restored.AddPeriods(to, 1, Stats({}));
+  const ModelId from = restored.Create();
+  restored.AddPeriods(from, 1, Stats({}));
+  ModelAliases aliases;
+  ASSERT_EQ(aliases.Join(from, to), from);
+  restored.Import({}, aliases, prior_);
+  ASSERT_EQ(restored.Resolve(from), to);
+  ByteReader in(out.bytes());
+  restored.Load(in);
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_FALSE(restored.is_partition());
+  EXPECT_EQ(restored.Resolve(from), from);
+}
+
 TEST_F(ModelPoolTest, ModelsOutOfOrderAreRefused) {
   pool_.AddPeriods(pool_.Create(), 1, Stats({}));
   ByteWriter out;

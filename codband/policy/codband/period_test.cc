@@ -106,6 +106,24 @@ TEST(PeriodTest, BytesAreTheSameWithAndWithoutAnEmptyRecency) {
   EXPECT_TRUE(in.ok());
 }
 
+TEST(PeriodTest, EveryPartTakesMemory) {
+  const Period full = FullPeriod();
+  Period without_recent = FullPeriod();
+  without_recent.recent = nullptr;
+  const Period bare{.data = linalg::SufficientStats::OfColumns(false)};
+  EXPECT_GE(full.HeapBytes(), without_recent.HeapBytes() + sizeof(RecentObservations));
+  EXPECT_GE(without_recent.HeapBytes(), bare.HeapBytes() + sizeof(Recency));
+}
+
+TEST(RecentObservationsTest, ClearingBeginsAnew) {
+  RecentObservations recent(1, 2);
+  for (const double r : {1.0, 2.0, 3.0}) recent.Push(std::vector<double>{10 * r}, r);
+  recent.Clear();
+  EXPECT_EQ(recent.size(), 0U);
+  for (const double r : {4.0, 5.0, 6.0}) recent.Push(std::vector<double>{10 * r}, r);
+  EXPECT_EQ(recent.rewards()[0] + recent.rewards()[1], 11);  // 4 was the oldest
+}
+
 TEST(RecentObservationsTest, KeepsTheLastOnes) {
   RecentObservations recent(1, 2);
   for (const double r : {1.0, 2.0, 3.0}) recent.Push(std::vector<double>{10 * r}, r);

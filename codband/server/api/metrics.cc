@@ -140,7 +140,7 @@ void AddActivity(Families& out, const engine::Activity& activity) {
               ToDouble(activity.compared - activity.agreed), {{"agrees", "no"}});
 }
 
-void AddEngine(Families& out, const engine::EngineStats& stats) {
+void AddDecisions(Families& out, const engine::EngineStats& stats) {
   const auto reward = [&](const char* outcome, std::uint64_t count) {
     out.Counter("codband_rewards_total", "Rewards received, by outcome.", ToDouble(count),
                 {{"outcome", outcome}});
@@ -157,17 +157,17 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   out.Counter("codband_expired_total",
               "Decisions whose wait ended without a reward, defaulted ones included.",
               ToDouble(stats.expired));
+  out.Gauge("codband_pending_decisions", "Decisions waiting for their reward.",
+            ToDouble(stats.pending));
+}
+
+void AddLearning(Families& out, const engine::EngineStats& stats) {
   out.Counter("codband_learned_total",
               "Entries of the log applied: rewards, new columns, forgotten users and items.",
               ToDouble(stats.learned));
   out.Gauge("codband_quarantined_entries",
             "Log entries that cannot be learned and are left out; 'codband doctor' lists them.",
             ToDouble(stats.quarantined));
-  out.Gauge("codband_damaged_records",
-            "Records and files found damaged since the start; 'codband doctor' names them.",
-            ToDouble(stats.damage.size()));
-  out.Gauge("codband_erasing_users", "Forgotten users of whom something is still in a file.",
-            ToDouble(stats.erasing));
   out.Counter("codband_changes_total", "Changes detected.", ToDouble(stats.changes));
   out.Gauge("codband_changes_last_hour", "Changes detected in the last hour.",
             ToDouble(stats.changes_last_hour));
@@ -185,15 +185,22 @@ void AddEngine(Families& out, const engine::EngineStats& stats) {
   out.Gauge("codband_feature_names_sharing",
             "Names that came beyond the limit and share columns, 1000 at most are counted.",
             ToDouble(stats.sharing_names));
-  out.Gauge("codband_pending_decisions", "Decisions waiting for their reward.",
-            ToDouble(stats.pending));
+}
+
+void AddStore(Families& out, const engine::EngineStats& stats) {
   const std::uint64_t lag =
       stats.committed_sequence - std::min(stats.committed_sequence, stats.applied_sequence);
   out.Gauge("codband_learner_lag_events",
-            "Durable log entries (rewards, forgotten users) that are not applied yet.",
+            "Durable log entries (rewards, new columns, forgotten users and items) that are not "
+            "applied yet.",
             ToDouble(lag));
   out.Gauge("codband_queue_requests", "Requests waiting for the next group commit.",
             ToDouble(stats.queue));
+  out.Gauge("codband_damaged_records",
+            "Records and files found damaged since the start; 'codband doctor' names them.",
+            ToDouble(stats.damage.size()));
+  out.Gauge("codband_erasing_users", "Forgotten users of whom something is still in a file.",
+            ToDouble(stats.erasing));
   out.Gauge("codband_store_disk_bytes", "Size of the data on disk.",
             ToDouble(stats.store.disk_bytes));
   out.Gauge("codband_store_memory_bytes", "Memory of the store: write buffers and caches.",
@@ -278,7 +285,9 @@ void AddCluster(Families& out, const ClusterFacts& facts) {
 std::string RenderMetrics(const MetricsFacts& facts) {
   Families out;
   AddRoutes(out, facts);
-  AddEngine(out, facts.engine);
+  AddDecisions(out, facts.engine);
+  AddLearning(out, facts.engine);
+  AddStore(out, facts.engine);
   AddServer(out, facts);
   if (facts.cluster) AddCluster(out, *facts.cluster);
   return out.ToText();

@@ -25,6 +25,17 @@ std::string Document(const std::string& name) {
   return ReadFile(CODBAND_SOURCE_DIR "/docs/" + name).value();
 }
 
+// All documents by their names.
+std::map<std::string, std::string> Documents() {
+  std::map<std::string, std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(CODBAND_SOURCE_DIR "/docs")) {
+    if (entry.path().extension() != ".md") continue;
+    texts[entry.path().filename()] = Document(entry.path().filename());
+  }
+  texts["README.md"] = Document("../README.md");
+  return texts;
+}
+
 // What the first groups of all matches have captured, joined by blanks.
 Names Captures(const std::string& text, const std::string& pattern) {
   Names found;
@@ -226,8 +237,7 @@ TEST(HttpApiDocumentTest, SaysWhichRoleARouteNeeds) {
 
 TEST(HttpApiDocumentTest, MentionsNoOtherRoute) {
   const Names routes = RouteNames();
-  for (const char* name : {"features.md", "http_api.md", "operations.md", "security.md"}) {
-    const std::string text = Document(name);
+  for (const auto& [name, text] : Documents()) {
     for (const std::string& mentioned : Captures(text, "`(GET|POST|PUT|DELETE) (/[^`? ]*)")) {
       EXPECT_TRUE(routes.contains(mentioned)) << name << ": " << mentioned;
     }
@@ -278,12 +288,14 @@ TEST(HttpApiDocumentTest, ListsTheMetricsThatThereAre) {
     listed.merge(Captures(cell, "`([a-z_]+)[`{]"));
   }
   EXPECT_EQ(listed, rendered);
-  for (const std::string& name : Captures(Document("operations.md"), "codband_([a-z_]+)")) {
-    std::string family = name;
-    for (const char* suffix : {"_bucket", "_count", "_sum"}) {
-      if (family.ends_with(suffix)) family.resize(family.size() - std::string(suffix).size());
+  for (const char* document : {"cluster.md", "operations.md"}) {
+    for (const std::string& name : Captures(Document(document), "codband_([a-z_]+)")) {
+      std::string family = name;
+      for (const char* suffix : {"_bucket", "_count", "_sum"}) {
+        if (family.ends_with(suffix)) family.resize(family.size() - std::string(suffix).size());
+      }
+      EXPECT_TRUE(rendered.contains(family)) << document << ": " << name;
     }
-    EXPECT_TRUE(rendered.contains(family)) << name;
   }
 }
 
@@ -294,15 +306,16 @@ TEST(DocumentsTest, SettingsThatTheyNameExist) {
     settings.insert(key.FullName());
     sections += (sections.empty() ? "" : "|") + std::string(key.section);
   }
-  for (const char* name :
-       {"features.md", "http_api.md", "operations.md", "durability.md", "security.md"}) {
-    const Names named = Captures(Document(name), "`((?:" + sections + ")\\.[a-z_]+)");
-    EXPECT_FALSE(named.empty()) << name;
-    for (const std::string& setting : named) {
-      if (setting.ends_with(".md") || setting.ends_with(".json")) continue;  // a file
+  std::size_t count = 0;
+  for (const auto& [name, text] : Documents()) {
+    for (const std::string& setting : Captures(text, "`((?:" + sections + ")\\.[a-z_]+)")) {
+      static const std::set<std::string> kFiles = {".cc", ".h", ".json", ".md", ".tsv"};
+      if (kFiles.contains(std::filesystem::path(setting).extension())) continue;
       EXPECT_TRUE(settings.contains(setting)) << name << ": " << setting;
+      ++count;
     }
   }
+  EXPECT_GT(count, 50U);
 }
 
 // The HTTP server serves any Service: what the routes mean is not its concern.

@@ -21,7 +21,11 @@ constexpr std::size_t kBlocking = 16;
 constexpr std::chrono::milliseconds kForwardTimeout(5000);
 // A request waits so long for a partition that nobody serves.
 constexpr std::chrono::seconds kHoldPatience(10);
-constexpr std::chrono::milliseconds kTryAgain(20);
+// It tries again after an eighth of the time that it has waited, within these bounds: a partition
+// that is handed over is not waited for much longer than it takes, and one that nobody has costs
+// its nodes few questions.
+constexpr std::chrono::milliseconds kSoonest(20);
+constexpr std::chrono::milliseconds kLatest(500);
 constexpr unsigned kMisdirected = 421;
 constexpr std::string_view kMisdirectedBody = R"({"partitions":)";
 
@@ -32,11 +36,12 @@ bool CanBeForwarded(std::string_view path) {
          path != "/v1/session" && path != "/v1/backup";
 }
 
-Awaitable<void> Pause(Worker& worker) {
-  using Clock = std::chrono::steady_clock;
+using Clock = std::chrono::steady_clock;
+
+Awaitable<void> Pause(Worker& worker, Clock::duration waited = {}) {
   asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor> timer(
       worker.io().get_executor());
-  timer.expires_after(kTryAgain);
+  timer.expires_after(std::clamp<Clock::duration>(waited / 8, kSoonest, kLatest));
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(kUseAwaitable, ignored));
 }
@@ -171,12 +176,18 @@ void ClusterService::SetError(Reply& reply, const HttpError& error) const {
   SetApiError(reply, error);
 }
 
-void ClusterService::SetNotHere(Reply& reply, const std::string& owner) const {
-  SetApiError(reply, {.status = 503,
-                      .code = "Unavailable",
-                      .message = owner.empty() ? "no node serves this now; one will in some seconds"
-                                               : fmt::format("ask the node at {}", owner),
-                      .retry_after_s = 1});
+// Strangers are not told where other nodes are.
+void ClusterService::SetNotHere(const Call& call, const std::string& owner) const {
+  std::string message = "no node serves this now; one will in some seconds";
+  if (!owner.empty()) {
+    const bool is_open = call.match.route->access == Access::kOpen;
+    // Without "http://": messages show no paths of the server, and that looks like one.
+    const std::string address = owner.substr(owner.rfind('/') + 1);
+    message = is_open ? "ask another node" : fmt::format("ask the node at {}", address);
+  }
+  SetApiError(
+      call.reply,
+      {.status = 503, .code = "Unavailable", .message = std::move(message), .retry_after_s = 1});
 }
 
 void ClusterService::SetMisdirected(Reply& reply) const {
@@ -218,7 +229,7 @@ Awaitable<void> ClusterService::Handle(Call& call) {
 }
 
 Awaitable<void> ClusterService::Deliver(Call& call, const Destination& destination) {
-  const auto deadline = std::chrono::steady_clock::now() + kHoldPatience;
+  const auto start = Clock::now();
   while (true) {
     const Tried tried = co_await Try(call, destination);
     if (tried == Tried::kAnswered) co_return;
@@ -227,11 +238,11 @@ Awaitable<void> ClusterService::Deliver(Call& call, const Destination& destinati
       co_return;
     }
     call.reply.Reset();  // of what another node has answered
-    if (stopping_ || std::chrono::steady_clock::now() >= deadline) break;
-    call.reply.Reset();  // another node may have said that it does not have it
-    co_await Pause(call.worker);
+    const auto waited = Clock::now() - start;
+    if (stopping_ || waited >= kHoldPatience) break;
+    co_await Pause(call.worker, waited);
   }
-  SetNotHere(call.reply, "");
+  SetNotHere(call, "");
 }
 
 Awaitable<ClusterService::Tried> ClusterService::Try(Call& call, const Destination& destination) {
@@ -327,7 +338,7 @@ Awaitable<ClusterService::Tried> ClusterService::TryOthersForEvent(Call& call,
 Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Destination& destination,
                                                          const std::string& url) {
   if (!CanBeForwarded(PathOf(call))) {
-    SetNotHere(call.reply, url);
+    SetNotHere(call, url);
     co_return Tried::kAnswered;
   }
   std::string fields = fmt::format("{}: yes\r\n", kForwardedHeader);
@@ -335,14 +346,17 @@ Awaitable<ClusterService::Tried> ClusterService::Forward(Call& call, const Desti
   ++forwarded_;
   std::unique_ptr<Peers>& peers = peers_[call.worker.index()];
   if (peers == nullptr) peers = std::make_unique<Peers>(call.worker, blocking_, kForwardTimeout);
-  const PeerRequest request{
-      .method = call.head.method, .target = call.head.target, .fields = fields, .body = call.body};
+  // HEAD is asked as GET: whoever answers the client leaves the body out, and knows its length.
+  const PeerRequest request{.method = MethodName(call.match.route->method),
+                            .target = call.head.target,
+                            .fields = fields,
+                            .body = call.body};
   bool sent = false;
   Result<HttpReply> reply = co_await peers->Send(url, request, sent);
   if (!reply.ok()) {
     // Perhaps it has died. What it was asked may have happened.
     if (!sent || destination.repeatable) co_return Tried::kNotNow;
-    SetNotHere(call.reply, "");
+    SetNotHere(call, "");
     co_return Tried::kAnswered;
   }
   call.reply.status = static_cast<int>(reply.value().status);
@@ -369,7 +383,7 @@ Awaitable<void> ClusterService::TellErasure(Call& call, store::Partition partiti
   co_await pending.Wait();
   const Result<ErasureProgress> progress = pending.Take();
   if (!progress.ok()) {
-    SetNotHere(call.reply, "");
+    SetNotHere(call, "");
     co_return;
   }
   const std::vector<std::string>& waits = progress.value().waits_for;
@@ -456,7 +470,7 @@ std::unique_ptr<BodyStream> ClusterService::OpenStream(
     return std::make_unique<HeldBody>(std::move(served), std::move(stream));
   }
   const std::vector<std::string> others = directory_.OwnerUrls();
-  SetNotHere(call.reply, others.empty() ? "" : others[0]);
+  SetNotHere(call, others.empty() ? "" : others[0]);
   return std::make_unique<RefusedBody>();
 }
 

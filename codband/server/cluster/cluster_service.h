@@ -79,7 +79,7 @@ class ClusterService final : public Service {
   Awaitable<void> TellErasure(Call& call, store::Partition partition, engine::Engine& engine);
   Awaitable<void> DeliverHistory(Call& call);
   void SetMisdirected(Reply& reply) const;
-  void SetNotHere(Reply& reply, const std::string& owner) const;
+  void SetNotHere(const Call& call, const std::string& owner) const;
 
   const ClusterDirectory& directory_;
   const ClusterServiceOptions options_;

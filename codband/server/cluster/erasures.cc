@@ -36,11 +36,6 @@ std::optional<std::uint64_t> ErasedInCopy(const std::filesystem::path& copy) {
   return ParseNumber<std::uint64_t>(text.value()).value_or(0);
 }
 
-// If it cannot be written the copy counts as one that is in use, until the next start.
-void NoteLeft(const std::filesystem::path& copy, std::uint64_t erased) {
-  static_cast<void>(WriteFileDurably(copy / kLeft, fmt::format("{}", erased)));
-}
-
 }  // namespace
 
 std::filesystem::path CopyDirectory(const std::filesystem::path& data, Partition partition) {
@@ -100,7 +95,7 @@ Erasures::Erasures(store::PartitionLog& log, Options options)
   for (Partition partition = 0; partition < options_.partitions; ++partition) {
     const std::filesystem::path copy = CopyDirectory(options_.data, partition);
     // Of a process that was killed: nobody knows how far it has come.
-    if (std::filesystem::exists(copy / "rocksdb") && !ErasedInCopy(copy)) NoteLeft(copy, 0);
+    if (std::filesystem::exists(copy / "rocksdb") && !ErasedInCopy(copy)) MarkLeft(partition, 0);
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -149,13 +144,16 @@ void Erasures::NoteCheckpoint(const store::Claim& claim, const Cleared& cleared)
     log_.PutBlob(claim, {.name = ErasedMark::kName, .version = 1}, mark.value().Encode(),
                  std::move(done));
   });
-  if (put.ok() || store::IsFenced(put) || !options_.log) return;
-  options_.log(
-      {.level = LogLevel::kWarning,
-       .cause = "erasure",
-       .message = fmt::format("partition {}: that users are erased cannot be noted: {}; it "
-                              "is tried again",
-                              claim.partition, put.message())});
+  if (put.ok() || store::IsFenced(put)) return;
+  Tell(LogLevel::kWarning, claim.partition,
+       fmt::format("that users are erased cannot be noted: {}; it is tried again", put.message()));
+}
+
+void Erasures::Tell(LogLevel level, Partition partition, std::string_view message) const {
+  if (!options_.log) return;
+  options_.log({.level = level,
+                .cause = "erasure",
+                .message = fmt::format("partition {}: {}", partition, message)});
 }
 
 Result<ErasureProgress> Erasures::Look(const ErasureId& id) {
@@ -191,12 +189,24 @@ Result<ErasureProgress> Erasures::Look(const ErasureId& id) {
 
 void Erasures::LeaveCopy(Partition partition, std::uint64_t erased) {
   const std::lock_guard lock(copies_mutex_);
-  NoteLeft(CopyDirectory(options_.data, partition), erased);
+  in_use_.erase(partition);
+  MarkLeft(partition, erased);
+}
+
+void Erasures::MarkLeft(Partition partition, std::uint64_t erased) {
+  const Status marked =
+      WriteFileDurably(CopyDirectory(options_.data, partition) / kLeft, fmt::format("{}", erased));
+  if (marked.ok()) return;
+  Tell(LogLevel::kWarning, partition,
+       fmt::format("the copy that this node leaves cannot be marked: {}; if users are erased it is "
+                   "not deleted before the next start",
+                   marked.message()));
 }
 
 void Erasures::UseCopy(Partition partition) {
   const std::lock_guard lock(copies_mutex_);
-  std::error_code ignored;
+  in_use_.insert(partition);
+  std::error_code ignored;  // it is not deleted all the same
   std::filesystem::remove(CopyDirectory(options_.data, partition) / kLeft, ignored);
 }
 
@@ -216,18 +226,19 @@ void Erasures::DropOldCopy(Partition partition) {
     // Once more: it may have been taken up meanwhile.
     const auto erased = ErasedInCopy(copy);
     if (!mark.ok() || !erased || mark.value().last_erased <= *erased) return;
+    if (in_use_.contains(partition)) return;
     std::error_code error;
     std::filesystem::remove_all(copy / "rocksdb", error);
-    if (error) return;
-    NoteLeft(copy, mark.value().last_erased);
+    if (error) {
+      return Tell(LogLevel::kWarning, partition,
+                  fmt::format("the copy that this node had of it has users who were erased since "
+                              "and cannot be deleted: {}; it is tried again",
+                              error.message()));
+    }
+    MarkLeft(partition, mark.value().last_erased);
   }
-  if (!options_.log) return;
-  options_.log(
-      {.level = LogLevel::kInfo,
-       .cause = "erasure",
-       .message = fmt::format("partition {}: the copy that this node had of it is deleted, "
-                              "as users were erased since it left it",
-                              partition)});
+  Tell(LogLevel::kInfo, partition,
+       "the copy that this node had of it is deleted, as users were erased since it left it");
 }
 
 }  // namespace codband::server

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -102,12 +103,17 @@ class Erasures {
  private:
   Result<ErasedMark> ReadMark(store::Partition partition);
   void DropOldCopy(store::Partition partition);
+  // A copy that is left, and up to which entry it has erased users. Precondition: the lock of
+  // copies.
+  void MarkLeft(store::Partition partition, std::uint64_t erased);
+  void Tell(LogLevel level, store::Partition partition, std::string_view message) const;
   void Run();
 
   store::PartitionLog& log_;
   const Options options_;
-  std::mutex copies_mutex_;  // of the copies that are not in use
-  std::mutex mutex_;         // guards what follows
+  std::mutex copies_mutex_;  // of the copies that are not in use, and guards the next one
+  std::set<store::Partition> in_use_;
+  std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   bool stopping_ = false;
   std::thread thread_;

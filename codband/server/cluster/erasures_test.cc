@@ -117,6 +117,30 @@ TEST_F(ErasuresTest, CopiesThatWereLeftBeforeSomebodyWasErasedAreDeleted) {
   EXPECT_TRUE(std::filesystem::exists(files(2)));
 }
 
+// Whatever its files say.
+TEST_F(ErasuresTest, ACopyInUseIsNeverDeleted) {
+  const std::filesystem::path copy = CopyDirectory(directory_, 0);
+  ASSERT_TRUE(EnsureDirectory(copy / "rocksdb").ok());
+  Erasures erasures(log_, Options());
+  erasures.UseCopy(0);
+  ASSERT_TRUE(WriteFileDurably(copy / "left", "1").ok());
+  erasures.NoteCheckpoint(claims_[0], {.erased = 200, .last_erased = 150});
+  erasures.DropOldCopies();
+  EXPECT_TRUE(std::filesystem::exists(copy / "rocksdb"));
+}
+
+TEST_F(ErasuresTest, ACopyThatCannotBeMarkedAsLeftIsReported) {
+  ASSERT_TRUE(EnsureDirectory(CopyDirectory(directory_, 1) / "left" / "in the way").ok());
+  std::vector<std::string> lines;
+  auto options = Options();
+  options.log = [&](const LogLine& line) { lines.push_back(std::string(line.message)); };
+  Erasures erasures(log_, options);
+  erasures.LeaveCopy(1, 100);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with("partition 1: the copy that this node leaves cannot be marked"))
+      << lines[0];
+}
+
 TEST(ErasureIdTest, IsReadAsItIsWritten) {
   const auto id = ErasureId::Parse(ErasureId{.partition = 3, .sequence = 1207}.ToText());
   ASSERT_TRUE(id);

@@ -9,7 +9,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -25,6 +24,20 @@ using Endpoints = std::vector<asio::ip::tcp::endpoint>;
 constexpr std::chrono::milliseconds kTick(200);
 constexpr std::chrono::seconds kIdle(20);  // less than what a server waits for the next request
 constexpr std::size_t kReadBytes = 16 * 1024;
+// The largest reply there is, a page of items or a report of models, is far smaller.
+constexpr std::uint64_t kMostReplyBytes = std::uint64_t{64} << 20;
+
+// Whether a node can have said so: what else comes is passed on to nobody.
+bool IsAnswer(unsigned status) { return status >= 200 && status < 600; }
+
+Status TooLarge() {
+  return {StatusCode::kUnavailable,
+          fmt::format("the node's reply is larger than {} bytes", kMostReplyBytes)};
+}
+
+Status NoAnswer(unsigned status) {
+  return {StatusCode::kUnavailable, fmt::format("the node answered {}", status)};
+}
 
 // Blocks while a name is looked up.
 Result<Endpoints> Resolve(const HttpUrl& url) {
@@ -170,12 +183,11 @@ Awaitable<Status> Peers::Write(Link& link, const std::string& bytes) {
 }
 
 // kNotFound: the connection ended before anything of the reply came.
-Awaitable<Status> Peers::Read(Link& link, bool head, HttpReply& reply, bool& keep) {
+Awaitable<Status> Peers::Read(Link& link, HttpReply& reply, bool& keep) {
   const Busy busy(*this, link);
   http::response_parser<http::string_body> parser;
-  parser.body_limit(std::numeric_limits<std::uint64_t>::max());
-  parser.eager(true);
-  if (head) parser.skip(true);
+  parser.body_limit(kMostReplyBytes);
+  parser.eager(false);  // before it takes memory for a body its length is looked at
   std::string in(kReadBytes, '\0');
   std::size_t has = 0;
   bool any = false;
@@ -190,13 +202,19 @@ Awaitable<Status> Peers::Read(Link& link, bool head, HttpReply& reply, bool& kee
     if (error) co_return Failed(error, false);
     any |= count > 0;
     has += count;
-    const std::size_t used = parser.put(asio::buffer(in.data(), has), error);
+    std::size_t used = parser.put(asio::buffer(in.data(), has), error);
+    if (!error && !parser.eager() && !parser.is_done()) {
+      if (parser.content_length().value_or(0) > kMostReplyBytes) co_return TooLarge();
+      parser.eager(true);
+      if (used < has) used += parser.put(asio::buffer(in.data() + used, has - used), error);
+    }
     if (error && error != http::error::need_more) co_return Failed(error, false);
     std::memmove(in.data(), in.data() + used, has - used);
     has -= used;
   }
   keep = parser.keep_alive() && has == 0;
   reply.status = parser.get().result_int();
+  if (!IsAnswer(reply.status)) co_return NoAnswer(reply.status);
   reply.body = std::move(parser.get().body());
   co_return Status();
 }
@@ -226,6 +244,7 @@ Awaitable<Result<HttpReply>> Peers::SendByTls(const std::string& url, const Peer
     }
     sent = true;
     auto reply = client->Send(message, timeout_);
+    if (reply.ok() && !IsAnswer(reply.value().status)) reply = NoAnswer(reply.value().status);
     if (!reply.ok()) client.reset();
     return reply;
   });
@@ -249,7 +268,6 @@ Awaitable<Result<HttpReply>> Peers::Send(const std::string& url, const PeerReque
     co_return reply;
   }
   const std::string bytes = Encode(request, place->authority);
-  const bool head = request.method == "HEAD";
   while (true) {
     std::unique_ptr<Link> link;
     std::vector<std::unique_ptr<Link>>& idle = idle_[url];
@@ -270,7 +288,7 @@ Awaitable<Result<HttpReply>> Peers::Send(const std::string& url, const PeerReque
     bool keep = false;
     Status status = co_await Write(*link, bytes);
     const bool written = status.ok();
-    if (written) status = co_await Read(*link, head, reply, keep);
+    if (written) status = co_await Read(*link, reply, keep);
     if (status.ok()) {
       if (keep) {
         link->until = Clock::now() + kIdle;

@@ -35,8 +35,8 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  // Any reply is one, whatever its status. `sent`: the request may have been handled, whatever
-  // becomes of its reply.
+  // Any reply with a status from 200 to 599 and at most 64 MiB is one; anything else is an error.
+  // `sent`: the request may have been handled, whatever becomes of its reply.
   Awaitable<Result<HttpReply>> Send(const std::string& url, const PeerRequest& request, bool& sent);
 
  private:
@@ -54,7 +54,7 @@ class Peers {
   Awaitable<Status> Find(const std::string& url, Place& place);
   Awaitable<Status> Connect(Link& link, const Place& place);
   Awaitable<Status> Write(Link& link, const std::string& bytes);
-  Awaitable<Status> Read(Link& link, bool head, HttpReply& reply, bool& keep);
+  Awaitable<Status> Read(Link& link, HttpReply& reply, bool& keep);
   Awaitable<Result<HttpReply>> SendByTls(const std::string& url, const PeerRequest& request,
                                          bool& sent);
   void Tick();

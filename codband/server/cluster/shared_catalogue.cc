@@ -277,14 +277,29 @@ Status SharedCatalogue::FindColumns(std::uint64_t end) {
   return Status(StatusCode::kUnavailable, "the log has another end");
 }
 
+bool SharedCatalogue::HasRoomAtOnce(std::span<const features::ColumnSpace::Addition> names) const {
+  const auto fresh = std::ranges::count_if(
+      names, [&](const auto& each) { return !space_.Find(each.side, each.name); });
+  return space_.requested() + static_cast<std::size_t>(fresh) <= limits_->at_once;
+}
+
 // What is appended is read again: until then nothing is given.
 void SharedCatalogue::GiveColumns(std::vector<engine::CatalogueChange>& changes) {
   if (!limits_) return;
   const features::ColumnSpace::Mark before = space_.mark();
   for (engine::CatalogueChange& change : changes) {
     change.first_column = space_.size();
-    for (const features::ColumnSpace::Addition& each : std::exchange(change.columns, {})) {
-      space_.AdmitLike(each, *limits_, change.columns);
+    const Additions asked = std::exchange(change.columns, {});
+    for (auto first = asked.begin(); first != asked.end();) {
+      const auto last = std::find_if(first, asked.end(), [&](const auto& each) {
+        return each.at_once != first->at_once || each.side != first->side ||
+               features::WholeOf(each.name) != features::WholeOf(first->name);
+      });
+      const std::span<const features::ColumnSpace::Addition> whole(first, last);
+      if (!first->at_once || HasRoomAtOnce(whole)) {
+        for (const auto& each : whole) space_.AdmitLike(each, *limits_, change.columns);
+      }
+      first = last;
     }
     for (const engine::Item& item : change.put) {
       for (const auto& feature : engine::AllNamed(item.features, item.named)) {

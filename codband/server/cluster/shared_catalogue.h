@@ -117,6 +117,7 @@ class SharedCatalogue {
   Status FindColumns(std::uint64_t end);
   // Gives columns to what the changes ask for and put, as if they were appended.
   void GiveColumns(std::vector<engine::CatalogueChange>& changes);
+  bool HasRoomAtOnce(std::span<const features::ColumnSpace::Addition> names) const;
   void TellWaiting();
   void Note(const Status& status);
 

@@ -27,14 +27,14 @@ namespace codband {
 namespace {
 
 struct Flags {
-  std::uint64_t users = 1'000'000;
+  std::uint64_t users = 100'000;
   std::uint64_t visits = 20;  // of each user
   std::uint64_t session = 5;  // visits in a row
   std::uint64_t tastes = 10;
   std::uint64_t items = 1000;
   std::uint64_t candidates = 10;
   std::uint64_t dim = 25;
-  std::uint64_t in_memory = 100'000;
+  std::uint64_t in_memory = 50'000;
   std::uint64_t in_flight = 512;
   std::uint64_t wait_seconds = 30;
   std::uint64_t threads = 2;
@@ -221,7 +221,6 @@ struct Figures {
   double rss_start = 0, rss_end = 0, held = 0;
   double models = 0, checkpoints = 0;
   double start_seconds = 0, check_seconds = 0;
-  double rss_reopened = 0;
 };
 
 std::unique_ptr<engine::Engine> Open(const Flags& flags) {
@@ -323,14 +322,14 @@ int main(int argc, char** argv) {
     flags.data = std::filesystem::temp_directory_path() / fmt::format("codband-{}", getpid());
   }
   if (std::filesystem::exists(flags.data)) {
-    fmt::print(stderr, "million_users: {} exists\n", flags.data.string());
+    fmt::print(stderr, "many_users: {} exists\n", flags.data.string());
     return 1;
   }
   int code = 0;
   try {
     Print(flags, Measure(flags));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "million_users: {}\n", error.what());
+    fmt::print(stderr, "many_users: {}\n", error.what());
     code = 1;
   }
   if (!flags.keep) std::filesystem::remove_all(flags.data);
