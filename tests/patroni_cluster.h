@@ -133,10 +133,34 @@ class PatroniCluster {
     }
     return false;
   }
+  // All machines are back: the primary has two standbys that stream.
+  bool AwaitAllMachines() const {
+    for (int i = 0; i < 1200; ++i) {
+      const auto roles = FindRoles();
+      if (roles && roles->standby &&
+          Ask(roles->primary,
+              "SELECT count(*) FROM pg_stat_replication WHERE "
+              "state = 'streaming'") == "2") {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
   // Runs a statement on the primary.
-  bool Run(const std::string& sql) const {
+  bool Run(const std::string& sql, const std::string& database = "postgres") const {
     const auto roles = FindRoles();
-    return roles && Ask(roles->primary, sql) != kNoAnswer;
+    return roles && Ask(roles->primary, sql, database) != kNoAnswer;
+  }
+  // Sessions of codband at the machine that has most of them.
+  int CountSessions() const {
+    int most = 0;
+    for (std::size_t i = 0; i < kMachines; ++i) {
+      const std::string answer =
+          Ask(i, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'codband'");
+      if (answer != kNoAnswer) most = std::max(most, std::stoi(answer));
+    }
+    return most;
   }
   const std::filesystem::path& directory() const { return directory_; }
 
@@ -273,11 +297,12 @@ postgresql:
   }
 
   // The first value of the answer; kNoAnswer if there is none.
-  std::string Ask(std::size_t machine, const std::string& sql) const {
+  std::string Ask(std::size_t machine, const std::string& sql,
+                  const std::string& database = "postgres") const {
     if (machines_[machine].patroni == 0) return kNoAnswer;
     const std::string dsn =
-        fmt::format("host=127.0.0.1 port={} user=codband dbname=postgres connect_timeout=2",
-                    machines_[machine].port);
+        fmt::format("host=127.0.0.1 port={} user=codband dbname={} connect_timeout=2",
+                    machines_[machine].port, database);
     PGconn* connection = PQconnectdb(dsn.c_str());
     std::string answer = kNoAnswer;
     if (PQstatus(connection) == CONNECTION_OK) {

@@ -103,13 +103,13 @@ class PostgresServer {
   // kill -9 of all its processes at once, as if the machine had died.
   void Kill() {
     if (process_ == 0) return;
-    std::vector<pid_t> all = {process_};
-    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", process_));
-    for (pid_t child = 0; children >> child;) all.push_back(child);
-    for (const pid_t each : all) ::kill(each, SIGKILL);
+    SignalAll(SIGKILL);
     ::waitpid(process_, nullptr, 0);
     process_ = 0;
   }
+  // All its processes stop, as if the machine were cut off: it accepts connections and says
+  // nothing.
+  void Freeze() const { SignalAll(SIGSTOP); }
   // Whether it still runs; it may have ended by itself.
   bool Lives() {
     if (process_ != 0 && ::waitpid(process_, nullptr, WNOHANG) == process_) process_ = 0;
@@ -148,6 +148,12 @@ class PostgresServer {
     user_ = user->pw_uid;
     group_ = user->pw_gid;
     if (::chown(directory_.c_str(), user_, group_) != 0) throw std::runtime_error("chown");
+  }
+  void SignalAll(int signal) const {
+    std::vector<pid_t> all = {process_};
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", process_));
+    for (pid_t child = 0; children >> child;) all.push_back(child);
+    for (const pid_t each : all) ::kill(each, signal);
   }
   void Run(std::vector<std::string> command) const {
     const std::string program = command[0];

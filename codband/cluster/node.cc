@@ -12,6 +12,8 @@ namespace {
 
 // Signs of life are given so often in the time of a lease.
 constexpr std::int64_t kSigns = 4;
+// What a living node follows is left to it for this part of the time of a lease.
+constexpr std::int64_t kHeadStart = 3;
 
 }  // namespace
 
@@ -70,36 +72,47 @@ store::NodeState Node::Self() const {
   return self;
 }
 
+bool Node::IsLate(std::int64_t since_ms) const {
+  return timers_.now_ms() - since_ms > options_.lease_ms / kSigns;
+}
+
 void Node::KeepAlive() {
-  if (draining_) return;
-  log_.KeepNode(Self(), options_.lease_ms, Then<Status>([this](Status& status) {
-                  const bool told = !problem_.empty();
-                  Note(status);
-                  if (status.code() == StatusCode::kConflict && !told) {
-                    Tell(
-                        LogLevel::kWarning,
-                        fmt::format("another node called '{}' is alive: this one waits until it is "
-                                    "gone; give each node a name of its own",
-                                    options_.name));
-                  }
-                  if (!status.ok() || draining_ || std::exchange(registered_, true)) return;
-                  Tell(LogLevel::kInfo, fmt::format("node '{}' has joined", options_.name));
-                  Look();
-                }));
+  if (draining_ || std::exchange(keeping_alive_, true)) return;
+  log_.KeepNode(
+      Self(), options_.lease_ms, Then<Status>([this, since_ms = timers_.now_ms()](Status& status) {
+        keeping_alive_ = false;
+        const bool told = !problem_.empty();
+        Note(status);
+        if (status.code() == StatusCode::kConflict && !told) {
+          Tell(LogLevel::kWarning,
+               fmt::format("another node called '{}' is alive: this one waits until it is "
+                           "gone; give each node a name of its own",
+                           options_.name));
+        }
+        if (status.ok() && IsLate(since_ms)) KeepAlive();
+        if (!status.ok() || draining_ || std::exchange(registered_, true)) return;
+        Tell(LogLevel::kInfo, fmt::format("node '{}' has joined", options_.name));
+        Look();
+      }));
 }
 
 void Node::Renew() {
+  if (renewing_) return;
   std::vector<store::Claim> claims;
   for (const auto& [partition, held] : held_) {
     if (held.phase != Held::Phase::kClosing) claims.push_back(held.claim);
   }
   if (claims.empty()) return;
-  log_.Renew(std::move(claims), options_.lease_ms,
-             Then<Result<std::vector<store::Claim>>>([this](auto& over) {
-               Note(over.status());
-               if (!over.ok()) return;
-               for (const store::Claim& claim : over.value()) NoteBroken(claim, true);
-             }));
+  renewing_ = true;
+  log_.Renew(
+      std::move(claims), options_.lease_ms,
+      Then<Result<std::vector<store::Claim>>>([this, since_ms = timers_.now_ms()](auto& over) {
+        renewing_ = false;
+        Note(over.status());
+        if (!over.ok()) return;
+        for (const store::Claim& claim : over.value()) NoteBroken(claim, true);
+        if (IsLate(since_ms)) Renew();
+      }));
 }
 
 void Node::NoteBroken(const store::Claim& claim, bool fenced) {
@@ -175,6 +188,36 @@ void Node::FollowOthers() {
   followed_ = std::move(following);
 }
 
+// What is not to be taken now. The head start is measured here, from when the lease was first seen
+// to be over: it ends, whatever the one that follows does. What was given up is for who lacks it.
+std::vector<store::Partition> Node::NotNow() {
+  const std::int64_t now_ms = timers_.now_ms();
+  const std::int64_t head_start_ms = options_.lease_ms / kHeadStart;
+  std::vector<store::Partition> all;
+  for (const auto& [partition, time_ms] : not_before_ms_) {
+    if (now_ms < time_ms) all.push_back(partition);
+  }
+  for (const auto& [partition, each] : held_) {
+    if (each.phase == Held::Phase::kClosing) all.push_back(partition);
+  }
+  for (const store::PartitionState& state : map_.partitions) {
+    if (state.lease_left_ms > 0 || state.owner.empty()) {
+      over_since_ms_.erase(state.partition);
+      continue;
+    }
+    const auto [since, first] = over_since_ms_.emplace(state.partition, now_ms);
+    if (followed_.contains(state.partition) || state.wanted == options_.name) continue;
+    if (now_ms >= since->second + head_start_ms) continue;
+    if (!map_.IsFollowed(state.partition, options_.name)) continue;
+    all.push_back(state.partition);
+    if (!first) continue;
+    timers_.After(head_start_ms, [alive = alive_, this] {
+      if (*alive && registered_) Look();
+    });
+  }
+  return all;
+}
+
 void Node::Balance() {
   if (draining_) return;
   std::vector<store::Partition> held;
@@ -183,14 +226,7 @@ void Node::Balance() {
     moving |= each.phase != Held::Phase::kServing;
     if (each.phase != Held::Phase::kClosing) held.push_back(partition);
   }
-  std::vector<store::Partition> leaving;
-  for (const auto& [partition, time_ms] : not_before_ms_) {
-    if (timers_.now_ms() < time_ms) leaving.push_back(partition);
-  }
-  for (const auto& [partition, each] : held_) {
-    if (each.phase == Held::Phase::kClosing) leaving.push_back(partition);
-  }
-  const Plan plan = MakePlan(map_, options_.name, held, leaving);
+  const Plan plan = MakePlan(map_, options_.name, held, NotNow());
   if (!plan.take.empty() && !std::exchange(taking_, true)) Take(plan.take[0]);
   // One at a time: what is given up must first be served elsewhere.
   if (!plan.give.empty() && !moving) {
@@ -203,29 +239,31 @@ void Node::Balance() {
 }
 
 void Node::Take(store::Partition partition) {
-  log_.Acquire(partition, options_.name, options_.lease_ms,
-               Then<Result<store::PartitionState>>([this, partition](auto& state) {
-                 taking_ = false;
-                 if (draining_) {
-                   if (!state.ok()) return LeaveIfDone();
-                   return GiveUp(state.value().claim());
-                 }
-                 if (!state.ok()) {
-                   // Somebody else was faster, or nobody knows: the next look tells.
-                   if (state.status().code() != StatusCode::kConflict) return Note(state.status());
-                   not_before_ms_[partition] = timers_.now_ms() + options_.lease_ms / kSigns;
-                   return Look();
-                 }
-                 const store::Claim claim = state.value().claim();
-                 held_[partition] = {.claim = claim};
-                 followed_.erase(partition);
-                 Tell(LogLevel::kInfo,
-                      fmt::format("takes partition {}, epoch {}, {} frames", partition, claim.epoch,
-                                  state.value().last_sequence));
-                 host_.Open(state.value(),
-                            Then<Status>([this, claim](Status& status) { Opened(claim, status); }));
-                 Look();
-               }));
+  log_.Acquire(
+      partition, options_.name, options_.lease_ms,
+      Then<Result<store::PartitionState>>(
+          [this, partition, since_ms = timers_.now_ms()](auto& state) {
+            taking_ = false;
+            if (draining_) {
+              if (!state.ok()) return LeaveIfDone();
+              return GiveUp(state.value().claim());
+            }
+            if (!state.ok()) {
+              // Somebody else was faster, or nobody knows: the next look tells.
+              if (state.status().code() != StatusCode::kConflict) return Note(state.status());
+              not_before_ms_[partition] = timers_.now_ms() + options_.lease_ms / kSigns;
+              return Look();
+            }
+            const store::Claim claim = state.value().claim();
+            held_[partition] = {.claim = claim};
+            if (IsLate(since_ms)) Renew();
+            followed_.erase(partition);
+            Tell(LogLevel::kInfo, fmt::format("takes partition {}, epoch {}, {} frames", partition,
+                                              claim.epoch, state.value().last_sequence));
+            host_.Open(state.value(),
+                       Then<Status>([this, claim](Status& status) { Opened(claim, status); }));
+            Look();
+          }));
 }
 
 void Node::Opened(const store::Claim& claim, const Status& status) {

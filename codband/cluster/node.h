@@ -87,11 +87,15 @@ class Node {
   std::function<void(T)> Then(std::function<void(T&)> next);
   store::NodeState Self() const;
   void Tick();
+  // One of each at a time: in an outage of the log they would pile up. One whose answer came late
+  // is said again at once, as its lease is over already.
   void KeepAlive();
   void Renew();
+  bool IsLate(std::int64_t since_ms) const;
   void Look();
   void LookWhenALeaseEnds();
   void Balance();
+  std::vector<store::Partition> NotNow();
   void FollowOthers();
   void Take(store::Partition partition);
   void Opened(const store::Claim& claim, const Status& status);
@@ -111,7 +115,10 @@ class Node {
   std::map<store::Partition, Held> held_;
   std::set<store::Partition> followed_;
   std::map<store::Partition, std::int64_t> not_before_ms_;  // when it may be taken again
+  std::map<store::Partition, std::int64_t> over_since_ms_;  // leases, as seen here
   bool registered_ = false;
+  bool keeping_alive_ = false;
+  bool renewing_ = false;
   bool looking_ = false;
   bool taking_ = false;
   bool draining_ = false;

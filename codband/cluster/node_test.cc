@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +40,10 @@ class NodeTest : public testing::Test {
  protected:
   struct Process {
     Process(NodeTest& test, const std::string& name, const std::string& instance)
-        : log(test.record_, test.time_, {.seed = 1, .event = ++test.processes_}),
+        : Process(test, test.record_, name, instance) {}
+    Process(NodeTest& test, store::SimulatedRecord& record, const std::string& name,
+            const std::string& instance)
+        : log(record, test.time_, {.seed = 1, .event = ++test.processes_}),
           node(log, test.time_, host,
                {.name = name,
                 .url = "http://" + instance,
@@ -148,6 +152,61 @@ TEST_F(NodeTest, WhatOthersServeIsFollowedUpToTheLastFinalFrame) {
   EXPECT_TRUE(b.host.follows.empty());
   EXPECT_TRUE(a.host.follows.empty());
   EXPECT_EQ(a.served(), 4U);
+}
+
+// And not one of those that would have to catch up first, however fast they are.
+TEST_F(NodeTest, WhoFollowsTakesOver) {
+  store::SimulatedRecord record(1, time_);
+  std::vector<std::unique_ptr<Process>> nodes;
+  const auto start = [&](std::size_t i) {
+    return std::make_unique<Process>(*this, record, std::to_string(i), std::to_string(processes_));
+  };
+  for (std::size_t i = 0; i < 4; ++i) nodes.push_back(start(i));
+  time_.RunFor(5000);
+  const auto find = [&](const auto& is) {
+    return static_cast<std::size_t>(std::ranges::find_if(nodes, is) - nodes.begin());
+  };
+  for (int round = 0; round < 8; ++round) {
+    const store::PartitionState state = record.ListPartitions()[0];
+    for (std::uint64_t n = 1; n <= 3; ++n) {
+      ASSERT_TRUE(record.Append(state.claim(), 0, state.last_sequence + n, "x").ok());
+    }
+    time_.RunFor(2000);
+    const std::size_t owner = find([](const auto& node) { return node->node.serves(0); });
+    const std::size_t standby = find([](const auto& node) { return !node->host.follows.empty(); });
+    ASSERT_LT(std::max(owner, standby), nodes.size());
+    nodes[owner].reset();
+    time_.RunFor(kLeaseMs + 100);
+    EXPECT_TRUE(nodes[standby]->node.serves(0)) << round;
+    nodes[owner] = start(owner);
+    time_.RunFor(5000);
+  }
+}
+
+// The head start ends, whatever becomes of the one that has it.
+TEST_F(NodeTest, AStandbyThatDoesNotTakeOverIsNotWaitedForForLong) {
+  store::SimulatedRecord record(1, time_);
+  auto owner = std::make_unique<Process>(*this, record, "a", "1");
+  time_.RunFor(2000);
+  auto standby = std::make_unique<Process>(*this, record, "b", "2");
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    ASSERT_TRUE(record.Append(record.ListPartitions()[0].claim(), 0, n, "x").ok());
+  }
+  time_.RunFor(2000);
+  Process other(*this, record, "c", "3");
+  time_.RunFor(2000);
+  ASSERT_FALSE(standby->host.follows.empty());
+  // It says that it lives, and takes nothing.
+  const auto all = record.ListNodes();
+  const auto zombie = std::ranges::find(all, "b", &store::NodeState::name);
+  ASSERT_NE(zombie, all.end());
+  owner.reset();
+  standby.reset();
+  for (int i = 0; i < 45; ++i) {
+    ASSERT_TRUE(record.KeepNode(*zombie, kLeaseMs).ok());
+    time_.RunFor(100);
+  }
+  EXPECT_TRUE(other.node.serves(0));
 }
 
 TEST_F(NodeTest, ALeaseThatEndsIsNoticedThen) {

@@ -5,40 +5,22 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "codband/base/check.h"
 #include "codband/base/clock.h"
+#include "codband/cluster/postgres/connect.h"
+#include "codband/cluster/postgres/session_watch.h"
 
 namespace codband::cluster {
 namespace {
 
 constexpr int kBinary = 1;
-constexpr std::int64_t kPatientMs = 120'000;  // Options::patience
 // While it waits it looks so often whether it should stop.
 constexpr std::int64_t kLookMs = 100;
+// After so long without an answer it is asked what has become of the session.
+constexpr std::int64_t kDoubtMs = 2000;
 constexpr std::size_t kLongestName = 40;
-
-std::int64_t NowMs() { return static_cast<std::int64_t>(1000 * WallSeconds()); }
-
-// libpq's messages end with a line break and may have several lines.
-std::string OneLine(std::string_view message) {
-  std::string line(message);
-  while (!line.empty() && line.back() == '\n') line.pop_back();
-  std::ranges::replace(line, '\n', ' ');
-  return line;
-}
-
-// What libpq quotes of a connection string that it cannot read may be, or hold, the password.
-std::string WithoutQuotes(std::string_view message, std::string_view dsn) {
-  if (dsn.find("password") == dsn.npos && dsn.find('@') == dsn.npos) return std::string(message);
-  const std::size_t first = message.find('"');
-  const std::size_t last = message.rfind('"');
-  if (first == last) return std::string(message);
-  return fmt::format("{}…{} (what is quoted is left out: there may be a password in it)",
-                     message.substr(0, first + 1), message.substr(last));
-}
 
 // Damage, an undefined table or column, a syntax error: trying again does not help.
 bool IsDamage(std::string_view sqlstate) {
@@ -78,10 +60,7 @@ Status Reply::ToStatus() const {
 }
 
 Connection::Connection(pg_conn* connection, const Options& options, const std::atomic<bool>& stop)
-    : connection_(connection),
-      options_(options),
-      stop_(stop),
-      patient_until_ms_(NowMs() + kPatientMs) {
+    : connection_(connection), options_(options), stop_(stop) {
   PQsetNoticeReceiver(connection_, Notice, this);
 }
 
@@ -100,42 +79,9 @@ void Connection::Notice(void* self, const pg_result* result) {
 Result<std::unique_ptr<Connection>> Connection::Open(const Options& options,
                                                      const std::atomic<bool>& stop) {
   CODBAND_RETURN_IF_ERROR(CheckSchemaName(options.schema));
-  char* problem = nullptr;
-  PQconninfoOption* parsed = PQconninfoParse(options.dsn.c_str(), &problem);
-  if (parsed == nullptr) {
-    const std::string message =
-        problem == nullptr ? "out of memory" : WithoutQuotes(OneLine(problem), options.dsn);
-    PQfreemem(problem);
-    return Status::InvalidArgument(
-        fmt::format("cluster: the connection string cannot be read: {}; expected something like "
-                    "'host=db1,db2 dbname=codband' or 'postgresql://db1,db2/codband'",
-                    message));
-  }
-  PQconninfoFree(parsed);
-  // What the connection string says comes later and wins. Of several hosts the one that can be
-  // written is meant: after a failover that is another one.
-  const std::array<const char*, 7> names{"application_name",
-                                         "connect_timeout",
-                                         "keepalives_idle",
-                                         "tcp_user_timeout",
-                                         "target_session_attrs",
-                                         "dbname",
-                                         nullptr};
-  const std::array<const char*, 7> values{"codband",           "5",    "5", "10000", "read-write",
-                                          options.dsn.c_str(), nullptr};
-  pg_conn* connection = PQconnectdbParams(names.data(), values.data(), 1);
-  if (connection == nullptr || PQstatus(connection) != CONNECTION_OK) {
-    std::string message =
-        connection == nullptr ? "out of memory" : OneLine(PQerrorMessage(connection));
-    PQfinish(connection);
-    // A password with "/" or "@" in it is taken for something else.
-    if (message.starts_with("invalid ") || std::ranges::count(options.dsn, '@') > 1) {
-      message = WithoutQuotes(message, options.dsn);
-    }
-    return Status(StatusCode::kUnavailable,
-                  fmt::format("cluster: cannot connect to PostgreSQL: {}", message));
-  }
-  std::unique_ptr<Connection> opened(new Connection(connection, options, stop));
+  const auto connected = ConnectToPrimary(options.dsn, stop);
+  if (!connected.ok()) return connected.status();
+  std::unique_ptr<Connection> opened(new Connection(connected.value(), options, stop));
   CODBAND_RETURN_IF_ERROR(opened->Begin());
   return opened;
 }
@@ -147,8 +93,10 @@ Status Connection::Begin() {
       "SET search_path = {0}; SET client_min_messages = warning; SET statement_timeout = 0; "
       "SET lock_timeout = 0; SET idle_session_timeout = 0; SET timezone = 'UTC'; "
       "SELECT set_config('synchronous_commit', 'on', false) "
-      "WHERE current_setting('synchronous_commit') <> 'remote_apply'",
+      "WHERE current_setting('synchronous_commit') <> 'remote_apply'; "
+      "SELECT " CODBAND_SESSION_NAME " FROM pg_stat_activity WHERE pid = pg_backend_pid()",
       options_.schema));
+  if (reply.ok() && !reply.rows.empty()) session_ = reply.rows.Bytes(0, 0);
   return reply.ToStatus();
 }
 
@@ -157,11 +105,9 @@ Reply Connection::Lose(std::string problem) {
   return {.fate = Reply::Fate::kUnknown, .problem = std::move(problem)};
 }
 
-bool Connection::is_young() const { return NowMs() < patient_until_ms_; }
-
 bool Connection::AwaitInput(std::int64_t deadline_ms) {
   while (!stop_) {
-    const std::int64_t left = deadline_ms - NowMs();
+    const std::int64_t left = deadline_ms - BootMillis();
     if (left < 0) return false;
     pollfd ready{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0};
     if (::poll(&ready, 1, static_cast<int>(std::min(left, kLookMs))) > 0) return true;
@@ -169,13 +115,31 @@ bool Connection::AwaitInput(std::int64_t deadline_ms) {
   return false;
 }
 
+// A session that waits for a lost standby does not notice that it was given up, and keeps its place
+// among PostgreSQL's max_connections: there are never more than two of a connection's owner.
+bool Connection::IsInVain(std::int64_t since_ms) {
+  const std::int64_t waited_ms = BootMillis() - since_ms;
+  if (options_.watch == nullptr) return waited_ms > options_.timeout_ms;
+  if (waited_ms < std::min<std::int64_t>(kDoubtMs, options_.timeout_ms)) return false;
+  const auto is_gone = [&](const std::string& session) {
+    return options_.watch->Find(session, since_ms) == SessionWatch::Found::kGone;
+  };
+  if (!session_.empty() && is_gone(session_)) return true;
+  if (waited_ms < options_.timeout_ms) return false;
+  if (!options_.given_up.empty() && !is_gone(options_.given_up)) return false;
+  options_.given_up = session_;
+  return true;
+}
+
 pg_result* Connection::Next() {
-  const std::int64_t deadline =
-      NowMs() + (is_young() ? options_.patience : 1) * options_.timeout_ms;
+  const std::int64_t since_ms = BootMillis();
   while (PQisBusy(connection_) != 0) {
-    const bool came = AwaitInput(deadline);
-    if (!came || PQconsumeInput(connection_) == 0) {
-      timed_out_ = !came;
+    while (!AwaitInput(BootMillis() + kLookMs)) {
+      if (!stop_ && !IsInVain(since_ms)) continue;
+      lost_ = true;
+      return nullptr;
+    }
+    if (PQconsumeInput(connection_) == 0) {
       lost_ = true;
       return nullptr;
     }
@@ -315,7 +279,7 @@ std::vector<Reply> Connection::RunAll(std::span<const Query> queries) {
 std::set<std::string> Connection::AwaitNotifications(std::int64_t ms) {
   std::set<std::string> came;
   if (lost_) return came;
-  if (AwaitInput(NowMs() + ms) && PQconsumeInput(connection_) == 0) lost_ = true;
+  if (AwaitInput(BootMillis() + ms) && PQconsumeInput(connection_) == 0) lost_ = true;
   while (PGnotify* notification = PQnotifies(connection_)) {
     came.insert(notification->extra);
     PQfreemem(notification);

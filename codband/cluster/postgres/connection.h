@@ -61,6 +61,8 @@ class Rows {
   std::unique_ptr<pg_result, Free> result_;
 };
 
+class SessionWatch;
+
 // What has become of a statement, which is a transaction of its own.
 struct Reply {
   enum class Fate {
@@ -84,8 +86,12 @@ class Connection {
   struct Options {
     std::string dsn = {};              // a connection string; may name several hosts
     std::string schema = {};           // of the loop: checked by CheckSchemaName
-    std::int64_t timeout_ms = 10'000;  // for an answer; then the connection counts as lost
-    std::int64_t patience = 1;         // so many times as long while it is young
+    std::int64_t timeout_ms = 10'000;  // for an answer; then the connection is given up
+    // Tells what has become of a session that does not answer; outlives the connection. May be
+    // null.
+    SessionWatch* watch = nullptr;
+    // A session that was given up. While it is not known to be gone this one is not given up.
+    std::string given_up = {};
   };
 
   // `stop`: give up as soon as it is true. kInvalidArgument: the connection string cannot be read.
@@ -97,10 +103,9 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   bool lost() const { return lost_; }
-  // Lost since no answer came in time: the server may still be at it.
-  bool timed_out() const { return timed_out_; }
-  // In its first two minutes, in which Options::patience counts.
-  bool is_young() const;
+  // The session that the server may still have although nobody listens: this one if no answer came
+  // in time, else the one of the options unless that is known to be gone. Empty: none.
+  const std::string& given_up() const { return options_.given_up; }
 
   Reply Run(const Statement& statement, const std::vector<Argument>& arguments);
   // Sends all of them before it waits for the first (pipeline mode); each is a transaction.
@@ -125,6 +130,8 @@ class Connection {
   pg_result* Next();
   // Waits until the socket can be read, at most until then.
   bool AwaitInput(std::int64_t deadline_ms);
+  // Whether there is no point in waiting for an answer that has not come since then.
+  bool IsInVain(std::int64_t since_ms);
   Reply Judge(pg_result* result);
   Reply Lose(std::string problem);
   void Skip();
@@ -132,10 +139,9 @@ class Connection {
   pg_conn* connection_;
   Options options_;
   const std::atomic<bool>& stop_;
-  std::int64_t patient_until_ms_;
+  std::string session_;  // as SessionWatch calls it
   std::set<std::string_view> prepared_;
   bool lost_ = false;
-  bool timed_out_ = false;
   bool warned_ = false;  // since the last statement began
   std::string warning_;
 };

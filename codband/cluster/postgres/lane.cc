@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "codband/base/clock.h"
@@ -45,14 +44,9 @@ Result<Connection*> LastingConnection::Get() {
   if (connection_ != nullptr && !connection_->lost()) return connection_.get();
   if (stop_) return Stopping();
   if (!failure_.ok() && WallSeconds() < next_try_seconds_) return failure_;
-  if (connection_ != nullptr) {
-    if (!connection_->timed_out() || !connection_->is_young()) patience_ = 1;
-    if (connection_->timed_out()) patience_ = std::min(2 * patience_, kMostPatience);
-  }
+  if (connection_ != nullptr) options_.given_up = connection_->given_up();
   connection_.reset();
-  Connection::Options options = options_;
-  options.patience = patience_;
-  auto opened = Connection::Open(options, stop_);
+  auto opened = Connection::Open(options_, stop_);
   const bool was_broken = !failure_.ok();
   if (opened.ok()) {
     connection_ = std::move(opened).value();

@@ -21,10 +21,7 @@
 namespace codband::cluster {
 
 // A connection that is made anew when it was lost. After a failure it waits a moment before the
-// next try: meanwhile everybody gets the reason at once. Each time that no answer came in time the
-// next one is waited for twice as long, up to kMostPatience times: a commit that waits for a lost
-// standby does not notice that it was given up, and keeps its place among PostgreSQL's
-// max_connections. Used by one thread.
+// next try: meanwhile everybody gets the reason at once. Used by one thread.
 class LastingConnection {
  public:
   LastingConnection(Connection::Options options, const std::atomic<bool>& stop, LogSink log)
@@ -36,10 +33,7 @@ class LastingConnection {
   Connection::Options options_;
   const std::atomic<bool>& stop_;
   LogSink log_;
-  static constexpr std::int64_t kMostPatience = 8;
-
   std::unique_ptr<Connection> connection_;
-  std::int64_t patience_ = 1;
   Status failure_;
   double next_try_seconds_ = 0;
 };

@@ -237,7 +237,11 @@ Status TruncateFrames(Connection& connection, const Claim& claim, std::uint64_t 
 }  // namespace
 
 PostgresCluster::PostgresCluster(Connection::Options options, LogSink log)
-    : options_(std::move(options)),
+    : watch_(options),
+      options_([&] {
+        options.watch = &watch_;
+        return std::move(options);
+      }()),
       log_(std::move(log)),
       channel_("codband_" + options_.schema),
       leases_(options_, log_),

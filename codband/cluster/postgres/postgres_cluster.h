@@ -11,6 +11,7 @@
 #include "codband/base/log.h"
 #include "codband/cluster/postgres/connection.h"
 #include "codband/cluster/postgres/lane.h"
+#include "codband/cluster/postgres/session_watch.h"
 #include "codband/store/partition_log.h"
 
 namespace codband::cluster {
@@ -18,7 +19,8 @@ namespace codband::cluster {
 // The partitions of a loop that live in one PostgreSQL cluster, whose tables are there. Threads and
 // connections: four that append, so that commits of several partitions share a write to disk; one
 // for leases, which must not wait for anything large; one for large reads and writes; and one that
-// listens, if somebody watches.
+// listens, if somebody watches. While one of them waits for long another one looks now and then
+// what has become of their sessions.
 class PostgresCluster final : public store::PartitionLog {
  public:
   PostgresCluster(Connection::Options options, LogSink log);
@@ -58,6 +60,7 @@ class PostgresCluster final : public store::PartitionLog {
  private:
   void Listen(const std::function<void()>& changed);
 
+  SessionWatch watch_;
   const Connection::Options options_;
   const LogSink log_;
   const std::string channel_;
