@@ -31,6 +31,8 @@ struct ClusterFlags {
   std::string out;
   std::string from;
   std::string data;
+  std::string partitions;
+  std::string seed = "1";
   std::string wait = "60";
 };
 
@@ -51,10 +53,15 @@ as 'codband doctor' does. It changes nothing in the cluster.
 
 backup copies a loop into a new directory while nodes serve it: a data directory for each partition,
 and what they share. restore puts such a copy into a database without a loop; nodes that start then
-go on from there.
+go on from there. With --partitions the loop gets another number of partitions than it had.
 
-import makes a loop of one partition from a data directory that no server runs on; the node that
-starts then goes on bit for bit. export makes a data directory of a loop of one partition, as of now.
+import makes a loop from a data directory that no server runs on: of one partition, whose node then
+goes on bit for bit, or with --partitions of several, as if they had always learned together. export
+makes a data directory of a loop, as of now, while nodes serve it.
+
+If restore or import is interrupted, no node serves the loop: run the same command again. Where
+partitions are made out of something else --scratch is a directory with room for two copies of
+everything; if it is not given, that is where --from or --data is.
 
 Examples:
   codband cluster status --cluster 'host=db1,db2 dbname=codband'
@@ -63,7 +70,9 @@ Examples:
   codband cluster doctor --cluster 'host=db1,db2 dbname=codband' --scratch /tmp/examined
   codband cluster backup --cluster 'host=db1,db2 dbname=codband' --out /backups/loop-2026-11-18
   codband cluster restore --cluster 'host=db3 dbname=codband' --from /backups/loop-2026-11-18
-  codband cluster import --cluster 'host=db1,db2 dbname=codband' --data /var/lib/codband
+  codband cluster import --cluster 'host=db1,db2 dbname=codband' --partitions 16 \
+    --data /var/lib/codband
+  codband cluster export --cluster 'host=db1,db2 dbname=codband' --out /var/lib/codband-alone
 
 Exit code: 0 done, every partition is served, or all is sound; 1 it is not, or the database does not
 answer; 2 wrong flags, or there is no such loop, node or partition.)";
@@ -81,9 +90,9 @@ const std::vector<Action>& Actions() {
       {"drain", {"--node"}, {"--undo", "--wait"}},
       {"doctor", {}, {"--scratch"}},
       {"backup", {"--out"}, {}},
-      {"restore", {"--from"}, {}},
-      {"import", {"--data"}, {}},
-      {"export", {"--out"}, {}},
+      {"restore", {"--from"}, {"--partitions", "--scratch", "--seed"}},
+      {"import", {"--data"}, {"--partitions", "--scratch", "--seed"}},
+      {"export", {"--out"}, {"--seed"}},
   };
   return actions;
 }
@@ -187,12 +196,21 @@ Status RunDoctor(store::PartitionLog& log, const ClusterFlags& flags) {
 }
 
 // These make the loop that they fill, once it is clear with what.
-Result<std::string> RunFill(const ClusterFlags& flags) {
+Result<std::string> RunFill(const ClusterFlags& flags, std::uint64_t seed) {
   const auto open = [&](store::Partition partitions) {
     return cluster::OpenPostgresLog({.dsns = flags.dsns, .partitions = partitions});
   };
-  return flags.action == "restore" ? server::RestoreCluster(open, flags.from)
-                                   : server::ImportData(open, flags.data);
+  server::FillOptions options{.scratch = flags.scratch, .seed = seed};
+  if (!flags.partitions.empty()) {
+    options.partitions = ParseNumber<store::Partition>(flags.partitions);
+    if (!options.partitions) {
+      return Status::InvalidArgument(
+          fmt::format("--partitions is '{}', expected a number from 1 to {}", flags.partitions,
+                      store::kMostPartitions));
+    }
+  }
+  return flags.action == "restore" ? server::RestoreCluster(open, flags.from, options)
+                                   : server::ImportData(open, flags.data, options);
 }
 
 Status TellCopied(const char* done, const Result<std::string>& what) {
@@ -238,20 +256,25 @@ Status RunCluster(const Command& command, const ClusterFlags& flags) {
     return Status::InvalidArgument(
         fmt::format("--wait is '{}', expected a number of seconds", flags.wait));
   }
+  const auto seed = ParseNumber<std::uint64_t>(flags.seed);
+  if (!seed) {
+    return Status::InvalidArgument(
+        fmt::format("--seed is '{}', expected a number from 0 on", flags.seed));
+  }
   if (flags.dsns.empty()) {
     return Status::InvalidArgument(
         "--cluster is missing, expected the connection string of the cluster's PostgreSQL: "
         "'host=db1 dbname=codband'");
   }
-  if (flags.action == "restore") return TellCopied("Restored", RunFill(flags));
-  if (flags.action == "import") return TellCopied("Imported", RunFill(flags));
+  if (flags.action == "restore") return TellCopied("Restored", RunFill(flags, *seed));
+  if (flags.action == "import") return TellCopied("Imported", RunFill(flags, *seed));
   const auto log = cluster::OpenPostgresLog({.dsns = flags.dsns, .create = false});
   if (!log.ok()) return log.status();
   if (flags.action == "backup") {
     return TellCopied("Backed up", server::BackUpCluster(*log.value(), flags.out));
   }
   if (flags.action == "export") {
-    return TellCopied("Exported", server::ExportData(*log.value(), flags.out));
+    return TellCopied("Exported", server::ExportData(*log.value(), flags.out, *seed));
   }
   const std::chrono::seconds patience(*seconds);
   if (flags.action == "status") return RunStatus(*log.value());
@@ -276,7 +299,12 @@ void AddClusterCommand(CLI::App& app, Status& status) {
   command.Option("--node", flags->node, "NODE", "drain: which");
   command.Switch("--undo", flags->undo, "drain: it takes partitions again");
   command.Option("--wait", flags->wait, "SECONDS", "move, drain: wait so long, 60 unless given");
-  command.Option("--scratch", flags->scratch, "DIR", "doctor: make every partition anew there");
+  command.Option("--scratch", flags->scratch, "DIR",
+                 "doctor: make every partition anew there; import, restore: room for copies");
+  command.Option("--partitions", flags->partitions, "P",
+                 "import, restore: how many the loop gets, if not 1, or as many as it had");
+  command.Option("--seed", flags->seed, "SEED",
+                 "import, restore, export: that of the server, unless it is 1");
   command.Option("--out", flags->out, "DIR", "backup, export: the new directory");
   command.Option("--from", flags->from, "DIR", "restore: what 'cluster backup' made");
   command.Option("--data", flags->data, "DIR", "import: the data directory");

@@ -89,6 +89,77 @@ void ColumnBook::TakeBack(std::span<const ColumnShare> shares) {
   }
 }
 
+void ColumnBook::ForgetNames(std::span<const std::uint32_t> columns) {
+  for (const std::uint32_t column : columns) space_.ForgetName(column);
+}
+
+ColumnBook ColumnBook::WithoutUses() const {
+  ColumnBook book;
+  book.space_ = space_;
+  book.uses_.resize(uses_.size());
+  return book;
+}
+
+void ColumnBook::Add(std::span<const ColumnShare> shares, std::uint64_t decisions) {
+  decisions_ += decisions;
+  for (const ColumnShare& share : shares) {
+    if (share.column >= uses_.size()) continue;
+    ColumnUse& use = uses_[share.column];
+    use.count += share.count;
+    use.sum += share.sum;
+    use.squares += share.squares;
+  }
+}
+
+void ColumnBook::TakeRangesOf(const ColumnBook& whole) {
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    if (uses_[i].count == 0) continue;
+    uses_[i].min = whole.uses_[i].min;
+    uses_[i].max = whole.uses_[i].max;
+  }
+}
+
+void ColumnBook::Subtract(const ColumnBook& part) {
+  decisions_ -= std::min(part.decisions_, decisions_);
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    ColumnUse& use = uses_[i];
+    const ColumnUse& less = part.uses_[i];
+    if (use.count <= less.count) {
+      use = {};
+      continue;
+    }
+    use.count -= less.count;
+    use.sum -= less.sum;
+    use.squares = std::max(0.0, use.squares - less.squares);
+  }
+}
+
+Status ColumnBook::Add(const ColumnBook& other) {
+  const std::vector<ColumnSpace::Addition> theirs = other.space_.Additions();
+  const std::vector<ColumnSpace::Addition> ours = space_.Additions();
+  if (theirs.size() > ours.size() || !std::equal(theirs.begin(), theirs.end(), ours.begin())) {
+    return Status::Corruption("partitions have different columns");
+  }
+  decisions_ += other.decisions_;
+  for (std::size_t i = 0; i < other.uses_.size(); ++i) {
+    ColumnUse& use = uses_[i];
+    const ColumnUse& more = other.uses_[i];
+    if (more.count == 0) continue;
+    // A range that is not known of one is not known of both.
+    const bool ranges = use.count == 0 ? more.has_range() : use.has_range() && more.has_range();
+    use.min = use.count == 0 ? more.min : std::min(use.min, more.min);
+    use.max = use.count == 0 ? more.max : std::max(use.max, more.max);
+    if (!ranges) {
+      use.min = 1;
+      use.max = -1;
+    }
+    use.count += more.count;
+    use.sum += more.sum;
+    use.squares += more.squares;
+  }
+  return {};
+}
+
 void ColumnBook::Save(ByteWriter& out) const {
   out.U64(decisions_);
   features::SaveAdditions(out, space_.Additions());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codband/base/bytes.h"
+#include "codband/base/status.h"
 #include "codband/features/column_space.h"
 
 namespace codband::engine {
@@ -53,6 +54,20 @@ class ColumnBook {
   void Count(std::span<const double> features, ColumnShares* of_user);
   // Takes back what a user has added: numbers exactly, sums to rounding.
   void TakeBack(std::span<const ColumnShare> shares);
+
+  // Where one book becomes those of partitions, and theirs one (store_splitter.h).
+  // Names of columns are forgotten, which are nobody's then; what was seen in them stays.
+  void ForgetNames(std::span<const std::uint32_t> columns);
+  // The same columns, in which nothing was seen.
+  ColumnBook WithoutUses() const;
+  // What a user has added, by so many decisions; the range is not known.
+  void Add(std::span<const ColumnShare> shares, std::uint64_t decisions);
+  // Of columns in which something was seen: that was within the range of `whole`.
+  void TakeRangesOf(const ColumnBook& whole);
+  // What a part of this book has seen is taken out; the range stays.
+  void Subtract(const ColumnBook& part);
+  // What another book has seen, whose columns are the first of these. kCorruption if they are not.
+  Status Add(const ColumnBook& other);
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

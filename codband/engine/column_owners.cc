@@ -9,7 +9,6 @@
 namespace codband::engine {
 namespace {
 
-constexpr std::string_view kPrefix = "owner/";
 constexpr std::string_view kAfterPrefix = "owner0";  // '0' follows '/'
 
 }  // namespace
@@ -62,6 +61,13 @@ std::vector<std::uint32_t> ColumnOwners::Forget(UserId user, store::StoreBatch& 
   }
   std::ranges::sort(columns);
   for (const std::uint32_t column : columns) Set(column, std::nullopt, batch);
+  return columns;
+}
+
+std::vector<std::uint32_t> ColumnOwners::Owned() const {
+  std::vector<std::uint32_t> columns;
+  for (const auto& [column, owner] : owners_) columns.push_back(column);
+  std::ranges::sort(columns);
   return columns;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,9 +22,14 @@ namespace codband::engine {
 // Each is a record of the store (kMeta), written with the decision. Not thread-safe.
 class ColumnOwners {
  public:
+  static constexpr std::string_view kPrefix = "owner/";  // of the keys (kMeta)
+
   // Reads the records of columns that can have an owner; those that cannot be read count as
   // missing.
   Status Load(const store::Store& store, const std::function<bool(std::uint32_t)>& can_have);
+
+  // All that are somebody's, in ascending order.
+  std::vector<std::uint32_t> Owned() const;
 
   // The column is new, with a decision for this user.
   void Add(std::uint32_t column, UserId user, store::StoreBatch& batch);

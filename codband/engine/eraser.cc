@@ -11,7 +11,6 @@
 namespace codband::engine {
 namespace {
 
-constexpr std::string_view kErasePrefix = "erase/";
 // Decisions that are deleted in one group.
 constexpr std::size_t kDeletedAtOnce = 500;
 
@@ -20,10 +19,10 @@ constexpr std::size_t kDeletedAtOnce = 500;
 Eraser::Eraser(store::Store& store, std::int64_t delay_ms, DeleteDecisions delete_decisions)
     : store_(store), delay_ms_(delay_ms), delete_decisions_(std::move(delete_decisions)) {}
 
-std::string Eraser::Key(UserId user) { return std::string(kErasePrefix) + NumberKey(user); }
+std::string Eraser::Key(UserId user) { return std::string(kPrefix) + NumberKey(user); }
 
 Status Eraser::Load() {
-  const std::string from(kErasePrefix);
+  const std::string from(kPrefix);
   const std::string to = from.substr(0, from.size() - 1) + '0';  // the byte after '/'
   const std::lock_guard lock(mutex_);
   return store_.Scan(store::Table::kMeta, from, to, [&](std::string_view key, std::string_view) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -36,7 +37,8 @@ class Eraser {
   Eraser(store::Store& store, std::int64_t delay_ms, DeleteDecisions delete_decisions);
   ~Eraser() { Stop(); }
 
-  // The key of the mark (kMeta). Its value is empty.
+  static constexpr std::string_view kPrefix = "erase/";  // of the keys (kMeta)
+  // The key of the mark. Its value is empty.
   static std::string Key(UserId user);
 
   // Goes on with those whom the last process left.

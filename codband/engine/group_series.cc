@@ -11,7 +11,7 @@ namespace {
 
 using Series = TimeSeries<GroupActivity>;
 
-constexpr std::string_view kLastKey = "groups/last";  // the minute of the last entry
+}  // namespace
 
 std::string EncodeGroups(const GroupActivity& activity) {
   ByteWriter out;
@@ -36,8 +36,6 @@ Result<GroupActivity> DecodeGroups(std::string_view bytes) {
     }
   });
 }
-
-}  // namespace
 
 GroupActivity GroupSeries::Now(const std::vector<ModelDescription>& models, std::uint64_t users) {
   GroupActivity now{.users = users};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +19,9 @@ namespace codband::engine {
 // since the last one. Not thread-safe.
 class GroupSeries {
  public:
-  static constexpr std::string_view kPrefix = "groups/";  // of the keys (kCheckpoint)
-  static constexpr std::size_t kMostGroups = 16;          // of a bucket, those with most users
+  static constexpr std::string_view kPrefix = "groups/";       // of the keys (kCheckpoint)
+  static constexpr std::string_view kLastKey = "groups/last";  // of the minute of the last entry
+  static constexpr std::size_t kMostGroups = 16;               // of a bucket, those with most users
 
   // A log entry of this time is about to be applied. If it begins a new minute, the one before gets
   // the users of each model as they are now.
@@ -52,5 +54,8 @@ class GroupSeries {
   std::int64_t minute_ = -1;                                // of the last entry
   std::set<std::int64_t> changed_minutes_, changed_hours_;  // or dropped, since the checkpoint
 };
+
+std::string EncodeGroups(const GroupActivity& activity);
+Result<GroupActivity> DecodeGroups(std::string_view bytes);
 
 }  // namespace codband::engine

@@ -9,12 +9,12 @@
 namespace codband::engine {
 namespace {
 
-constexpr std::string_view kForgottenPrefix = "forgotten/";
-
 // If more decisions than this cannot be read it is the disk, and the pass ends.
 constexpr std::size_t kMostUnreadable = 100;
 
-std::string ForgottenKey(UserId user) { return std::string(kForgottenPrefix) + NumberKey(user); }
+std::string ForgottenKey(UserId user) {
+  return std::string(PendingDecisions::kForgottenPrefix) + NumberKey(user);
+}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ Status NoSuchEvent(const std::string& event_id);  // kNotFound
 // them over when the group is durable. Not thread-safe: used only on the committer's thread.
 class PendingDecisions {
  public:
+  // Of the keys of forgotten users (kMeta), whose values are when that was.
+  static constexpr std::string_view kForgottenPrefix = "forgotten/";
+
   // `store` outlives it.
   PendingDecisions(const store::Store& store, std::int64_t reward_wait_ms)
       : store_(store), reward_wait_ms_(reward_wait_ms) {}

@@ -6,7 +6,6 @@
 namespace codband::engine {
 namespace {
 
-constexpr std::string_view kPrefix = "sighting/";
 constexpr std::string_view kAfterPrefix = "sighting0";  // '0' follows '/'
 
 }  // namespace

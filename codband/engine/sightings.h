@@ -24,6 +24,7 @@ namespace codband::engine {
 // nothing. Not thread-safe.
 class Sightings {
  public:
+  static constexpr std::string_view kPrefix = "sighting/";  // of the keys (kMeta)
   static constexpr std::size_t kSlots = 1024;
   // A name was seen often enough: in decisions for so many users (anonymous ones count each time),
   // or in so many decisions, since there may be but one user.

@@ -143,6 +143,17 @@ class ItemEffects {
   // others, which replace what others had. Groups go by other names from then on.
   std::vector<ItemSums> OwnSums() const;
   void Import(std::span<const ItemSums> others, const ModelAliases& aliases);
+  // All that is known are these own sums, of items with these lives, of which the last one that was
+  // given out is told; nothing is known of others. What was estimated stays.
+  struct Lives {
+    std::vector<std::uint32_t> of_items = {};
+    std::uint32_t last = 0;
+  };
+  void Hold(std::span<const ItemSums> own, const Lives& lives);
+  // Whether the entry counts for an item: it has not been forgotten since.
+  bool Counts(const ItemHistory::Entry& entry) const { return Find(entry) != nullptr; }
+  std::uint32_t LifeOf(ItemId item) const;  // 0: it was not shown here
+  std::uint32_t lives() const { return lives_; }
   // What Save leaves out: of partitions alone. `aliases`: of all models.
   void SaveOthers(ByteWriter& out) const;
   void LoadOthers(ByteReader& in, const ModelAliases& aliases);

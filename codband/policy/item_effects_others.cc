@@ -72,6 +72,35 @@ void ItemEffects::Import(std::span<const ItemSums> others, const ModelAliases& a
   if (count_ + others_count_ >= next_) Learn();
 }
 
+void ItemEffects::Hold(std::span<const ItemSums> own, const Lives& lives) {
+  items_.clear();
+  slots_.clear();
+  aliases_ = {};
+  count_ = others_count_ = 0;
+  own_products_ = own_squares_ = 0;
+  lives_ = lives.last;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    slots_.Set(own[i].id, static_cast<std::uint32_t>(i));
+    items_.push_back({.groups = own[i].groups,
+                      .id = own[i].id,
+                      .life = lives.of_items[i],
+                      .shown = own[i].shown,
+                      .reward = own[i].reward,
+                      .squares = own[i].squares,
+                      .own_products = own[i].own_products,
+                      .own_squares = own[i].own_squares});
+    count_ += own[i].shown;
+    own_products_ += own[i].own_products;
+    own_squares_ += own[i].own_squares;
+    Refresh(items_.back());
+  }
+}
+
+std::uint32_t ItemEffects::LifeOf(ItemId item) const {
+  const Item* const found = Find(item);
+  return found == nullptr ? 0 : found->life;
+}
+
 void ItemEffects::SaveOthers(ByteWriter& out) const {
   std::vector<ItemSums> sums;
   for (const Item& item : items_) {

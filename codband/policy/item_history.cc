@@ -43,6 +43,26 @@ std::optional<ItemHistory::Entry> ItemHistory::DropSurplus() {
   return dropped;
 }
 
+void ItemHistory::Add(const ItemHistory& other) {
+  for (const Entry& more : other.entries_) {
+    const auto found = std::ranges::lower_bound(entries_, more.item, {}, &Entry::item);
+    if (found == entries_.end() || found->item != more.item) {
+      entries_.insert(found, more);
+      continue;
+    }
+    found->sum += more.sum;
+    found->squares += more.squares;
+    found->reward += more.reward;
+    found->shown += more.shown;
+    found->last = std::max(found->last, more.last);
+    found->own += more.own;
+    found->own_products += more.own_products;
+    found->own_squares += more.own_squares;
+  }
+  now_ = std::max(now_, other.now_);
+  MarkAnew();
+}
+
 std::vector<ItemHistory::Entry> ItemHistory::TakeSince(std::size_t showings) {
   const auto before = [&](const Entry& entry) { return now_ - entry.last >= showings; };
   const auto first = std::stable_partition(entries_.begin(), entries_.end(), before);

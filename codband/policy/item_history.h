@@ -52,6 +52,15 @@ class ItemHistory {
   // Takes out the entry shown longest ago, if there are more than may be.
   std::optional<Entry> DropSurplus();
 
+  // Takes out the entries for which `drop` says so.
+  template <typename Drop>
+  void EraseIf(const Drop& drop) {
+    if (std::erase_if(entries_, drop) > 0) MarkAnew();
+  }
+  // The showings of another part of the same user, whose entries may exceed kMostItems together:
+  // each new showing takes one out.
+  void Add(const ItemHistory& other);
+
   // Takes out the entries of the items of the last showings.
   std::vector<Entry> TakeSince(std::size_t showings);
 

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "codband/base/status.h"
+#include "codband/policy/paged_users.h"
+#include "codband/policy/policy.h"
 
 namespace codband {
 
@@ -63,6 +67,47 @@ class SharedPool {
 
   // The version of the last pool imported; 0: none.
   virtual std::uint64_t pool_version() const = 0;
+
+  // From one policy to partitions and back: as if they had always learned together. The records of
+  // users are in an archive (paged_users.h), which is up to date.
+
+  // One of the partitions that a policy is split into: what it shares (PagedUsers::SaveShared), and
+  // the first pool, which it has yet to import. Records of users stay as they are.
+  struct Part {
+    std::string shared = {};
+    std::string import = {};
+  };
+  // Where each user goes.
+  using PartitionOf = std::function<std::uint32_t(UserId)>;
+  // Calls its argument for the record of every user.
+  using VisitUsers = std::function<Status(const PagedUsers::VisitRecord&)>;
+  // Every partition has what its users have brought. What is nobody's is partition 0's, so that all
+  // of them together have what the policy had. kInvalidArgument if this is a partition; kCorruption
+  // if a record cannot be read.
+  virtual Result<std::vector<Part>> Split(std::uint32_t partitions, const PartitionOf& partition_of,
+                                          const VisitUsers& users) const = 0;
+
+  // Makes one policy of partitions. Models are called by new names.
+  class Joining {
+   public:
+    virtual ~Joining() = default;
+    // The new name of a model of any partition.
+    virtual ModelId NameOf(ModelId model) const = 0;
+    // The record of a user of the partition, as the joined policy has it: to be called for every
+    // user but kNobody. kCorruption if it cannot be read.
+    virtual Result<std::string> Take(std::uint32_t partition, std::string_view record) = 0;
+    // The record of kNobody, of whom every partition may have one; empty if none has.
+    virtual const std::string& nobody() const = 0;
+    // What is shared, once all users were taken.
+    virtual std::string Finish() = 0;
+  };
+  struct Joined {
+    Policy* policy = nullptr;  // which outlives the joining
+    std::string nobody = {};   // its record of kNobody; empty: none
+  };
+  // All partitions there are, in their order, which have the spec of this policy and have imported
+  // pools of one merger. They grow to the same features.
+  virtual Result<std::unique_ptr<Joining>> Join(std::vector<Joined> partitions) const = 0;
 };
 
 // The newest register of each partition.

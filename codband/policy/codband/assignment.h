@@ -37,6 +37,7 @@ class Assignment {
   const ModelPrior& model_prior() const { return model_prior_; }
   double concentration() const { return concentration_; }  // α0
   YoungUsers& young_users() { return young_users_; }
+  const YoungUsers& young_users() const { return young_users_; }
   // The record of a user other than the one who is learned from, to resample; nullptr if there is
   // none, or if it cannot be read: one unreadable record must not affect other users. The second
   // copy repeats the decision of the first.
@@ -82,6 +83,10 @@ class Assignment {
 
   // Credits of the model prior in other partitions (shared_pool.h).
   void ImportCredits(const ModelPrior::Credits& others) { model_prior_.SetOthers(others); }
+
+  // Where a policy becomes partitions, or partitions one policy (SharedPool::Split and Join).
+  void SetOwnCredits(const ModelPrior::Credits& own) { model_prior_.SetOwn(own); }
+  void SetConcentration(double concentration) { concentration_ = concentration; }
 
   // α0 stands by itself in the saved state.
   void SaveConcentration(ByteWriter& out) const { out.Double(concentration_); }

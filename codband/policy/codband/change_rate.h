@@ -116,6 +116,11 @@ class ChangeRate {
     }
   };
   Evidence own() const { return {own_.observations, own_.confirmed, own_.caution - relief_}; }
+  void SetOwn(const Evidence& own) {
+    own_ = own;
+    own_.caution = std::max(0.0, own.caution);
+    relief_ = 0;
+  }
   double relief() const { return relief_; }  // of others
   const Evidence& others() const { return others_; }
   void SetOthers(const Evidence& others) { others_ = others; }

@@ -15,6 +15,7 @@
 #include "codband/policy/codband/model_pool.h"
 #include "codband/policy/codband/outlook.h"
 #include "codband/policy/codband/period_ledger.h"
+#include "codband/policy/codband/pool_register.h"
 #include "codband/policy/codband/restore_point.h"
 #include "codband/policy/codband/thompson_integral.h"
 #include "codband/policy/codband/user_record.h"
@@ -29,7 +30,7 @@ namespace codband {
 
 // The policy of codband.h. Choosing and learning are in codband.cc, ranking in codband_rank.cc,
 // what is saved, loaded, forgotten and described in codband_state.cc, what is shared with other
-// partitions in codband_shared.cc.
+// partitions in codband_shared.cc, how one becomes partitions and back in codband_parts.cc.
 class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, public SharedPool {
  public:
   CoDBand(std::size_t dim, const CoDBandOptions& options);
@@ -70,8 +71,13 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   std::size_t FeaturesOf(std::string_view pool) const override;
   Status Import(std::string_view pool) override;
   std::uint64_t pool_version() const override { return pool_version_; }
+  Result<std::vector<Part>> Split(std::uint32_t partitions, const PartitionOf& partition_of,
+                                  const VisitUsers& users) const override;
+  Result<std::unique_ptr<SharedPool::Joining>> Join(std::vector<Joined> partitions) const override;
 
  private:
+  class Joining;  // codband_parts.cc
+
   Propensity DoChoose(UserId user, ArmsView arms, EventKey key, Decision& decision) const override;
   void DoRank(UserId user, ArmsView arms, EventKey key, Ranking& ranking) const override;
   LearnOutcome DoLearn(const Decision& decision, double reward, EventKey key,
@@ -141,6 +147,15 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
   void LoadTail(ByteReader& in);
   void SavePartition(ByteWriter& out) const;
   void LoadPartition(ByteReader& in);
+
+  // Keeps of a policy that is no partition what is this partition's own.
+  void BePart(std::uint32_t partition, const PoolSums& own, const PartitionOf& partition_of);
+  Result<std::vector<PoolSums>> SumParts(std::uint32_t partitions, const PartitionOf& partition_of,
+                                         const VisitUsers& users) const;
+  // Keeps what partitions have together, of which this one has the newest pool.
+  using ItemLives = ItemEffects::Lives;
+  void BeWhole(const PoolSums& all, const ItemLives& lives, std::uint64_t counter,
+               std::span<const CoDBand* const> partitions);
 
   using VisitUser = std::function<void(UserId, const UserRecord&)>;
   Status CheckRecords(const std::function<Status(const VisitUser&)>& all) const;

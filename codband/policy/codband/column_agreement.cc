@@ -112,6 +112,28 @@ void ColumnScales::Adopt(std::span<const Proposal> agreed) {
   Refresh();
 }
 
+// Each column as the partition knows it that has seen the most of it.
+void ColumnScales::BeWhole(std::span<const ColumnScales* const> partitions) {
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    View view = ViewOf(j);
+    Column whole = columns_[j];
+    std::uint64_t count = 0;
+    for (const ColumnScales* partition : partitions) {
+      const Column& column = partition->columns_[j];
+      if (view == View{}) view = partition->ViewOf(j);
+      if (column.count > whole.count) whole = column;
+      count += column.count;
+    }
+    whole.count = count;
+    whole.state = view.state;
+    whole.exponent = view.exponent;
+    whole.centre = view.centre;
+    columns_[j] = whole;
+  }
+  agreed_.clear();
+  Refresh();
+}
+
 std::vector<ColumnScales::Proposal> ColumnScales::Agreed() const {
   std::vector<Proposal> out;
   for (std::size_t j = 0; j < agreed_.size(); ++j) {

@@ -95,6 +95,9 @@ class ColumnScales {
   void Adopt(std::span<const Proposal> agreed);
   // What has effect.
   std::vector<Proposal> Agreed() const;
+  // Partitions become one: this one, whose pool is the newest, has seen what all have, and what had
+  // effect in it holds.
+  void BeWhole(std::span<const ColumnScales* const> partitions);
   static std::vector<double> Weights(std::span<const Proposal> agreed, std::size_t features);
 
  private:

@@ -148,6 +148,31 @@ HyperEvidence HyperParameters::OwnEvidence() const {
       .rewards = noise_.own(), .changes = change_rate_.own(), .departures = departure_evidence_};
 }
 
+void HyperParameters::BePartition(const HyperEvidence& own) {
+  noise_.SetOwn(own.rewards);
+  change_rate_.SetOwn(own.changes);
+  departure_evidence_ = own.departures;
+  const std::vector<ColumnScales::Proposal> columns = scales_.Propose();
+  scales_.BePartition();
+  scales_.Adopt(columns);
+}
+
+void HyperParameters::BeWhole(const ModelPool& pool, const HyperEvidence& all,
+                              std::span<const HyperParameters* const> partitions) {
+  noise_.SetElsewhere({});
+  noise_.SetOwn(all.rewards);
+  change_rate_.SetOthers({});
+  change_rate_.SetOwn(all.changes);
+  departure_evidence_ = all.departures;
+  others_departures_ = {};
+  std::vector<const ColumnScales*> scales;
+  for (const HyperParameters* partition : partitions) scales.push_back(&partition->scales_);
+  scales_.BeWhole(scales);
+  learner_.Weigh(scales_.weights());
+  learner_.GoOn(pool, std::max<std::uint64_t>(1, pool.observations()));
+  prior_is_imported_ = false;
+}
+
 void HyperParameters::Import(const HyperEvidence& others, const Common& common) {
   noise_.SetElsewhere(others.rewards);
   change_rate_.SetOthers(others.changes);

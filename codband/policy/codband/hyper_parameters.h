@@ -75,6 +75,11 @@ class HyperParameters {
     std::string_view groups;           // as SaveGroups gives them
   };
   void Import(const HyperEvidence& others, const Common& common);
+  // Makes this a partition's, of which that is the own evidence, and which sees columns as now.
+  void BePartition(const HyperEvidence& own);
+  // Partitions become one, this one, whose pool is the newest: that is the evidence of all.
+  void BeWhole(const ModelPool& pool, const HyperEvidence& all,
+               std::span<const HyperParameters* const> partitions);
   // What Save leaves out: of partitions alone.
   void SavePartition(ByteWriter& out) const;
   void LoadPartition(ByteReader& in);

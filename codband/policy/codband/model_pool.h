@@ -164,6 +164,14 @@ class ModelPool {
               const linalg::LinearPrior& prior);
   const ModelAliases& aliases() const { return aliases_; }
 
+  // All models there are have these sums, in the order of ids, which are the own ones of this
+  // partition from now on; nothing: of a pool that is none. New ones are counted from `counter` on.
+  void Hold(std::span<const ModelSums> own, const linalg::LinearPrior& prior,
+            std::optional<std::uint32_t> partition, std::uint64_t counter);
+  // How many ids were given out, whatever partition it is.
+  std::uint64_t counter() const { return next_id_ - FirstId(partition()); }
+  static bool IsOfPartition(ModelId id) { return id != kNoModel && id >> kCounterBits > 0; }
+
   // What Save leaves out: of partitions alone.
   void SavePartition(ByteWriter& out) const;
   void LoadPartition(ByteReader& in);

@@ -123,6 +123,26 @@ void ModelPool::Import(std::span<const ModelSums> others, const ModelAliases& al
   }
 }
 
+void ModelPool::Hold(std::span<const ModelSums> own, const linalg::LinearPrior& prior,
+                     std::optional<std::uint32_t> partition, std::uint64_t counter) {
+  prior_.SetPrior(prior);
+  models_.clear();
+  aliases_ = {};
+  total_periods_ = 0;
+  partition_ = partition;
+  next_id_ = FirstId(partition.value_or(0)) + counter;
+  restructured_ = true;
+  for (const ModelSums& sums : own) {
+    PoolModel& model = Insert(sums.id);
+    model.periods = sums.periods;
+    model.users = sums.users;
+    model.posterior.Assign(prior, sums.data);
+    model.covariance.Forget();
+    if (model.own) model.own->data = sums.data;
+    total_periods_ += sums.periods;
+  }
+}
+
 void ModelPool::SavePartition(ByteWriter& out) const {
   out.U32(partition());
   aliases_.Save(out);

@@ -96,6 +96,12 @@ ModelPrior::Credits ModelPrior::OwnCredits() const {
   return credits;
 }
 
+void ModelPrior::SetOwn(const Credits& credits) {
+  for (std::size_t expert = 0; expert < kExperts; ++expert) {
+    if (Uses(expert)) credits_[expert] = 1 + credits[expert];
+  }
+}
+
 void ModelPrior::Save(ByteWriter& out) const { out.Doubles(credits_); }
 
 void ModelPrior::Load(ByteReader& in) {

@@ -58,6 +58,7 @@ class ModelPrior {
   static constexpr std::size_t kExperts = 1 + RecencyClock::kRates + 1;
   using Credits = std::array<double, kExperts>;
   Credits OwnCredits() const;
+  void SetOwn(const Credits& credits);
   const Credits& others() const { return others_; }
   void SetOthers(const Credits& others) { others_ = others; }
 

@@ -1,6 +1,7 @@
 #include "codband/policy/codband/past_periods.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "codband/base/check.h"
 
@@ -56,6 +57,25 @@ void PastPeriods::AddRecency(ModelId model, const RecencyClock& clock, const Rec
 
 void PastPeriods::Erase(ModelId model) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.model == model; });
+}
+
+void PastPeriods::Rename(const ModelAliases& aliases, bool intercept) {
+  for (ModelId& model : models_) model = aliases.Resolve(model);
+  for (Entry& entry : std::exchange(entries_, {})) {
+    entry.model = aliases.Resolve(entry.model);
+    const auto same = std::ranges::find(entries_, entry.model, &Entry::model);
+    if (same == entries_.end()) {
+      entries_.push_back(std::move(entry));
+      continue;
+    }
+    auto sums = linalg::SufficientStats::OfColumns(intercept);
+    auto more = sums;
+    same->data.Read(sums);
+    entry.data.Read(more);
+    sums.Add(more);
+    sums.RoundToFloat();
+    same->data.Store(sums);
+  }
 }
 
 std::size_t PastPeriods::HeapBytes() const {

@@ -10,6 +10,7 @@
 #include "codband/linalg/sufficient_stats.h"
 #include "codband/policy/codband/period.h"
 #include "codband/policy/codband/recency.h"
+#include "codband/policy/model_aliases.h"
 #include "codband/policy/policy.h"
 
 namespace codband {
@@ -54,6 +55,10 @@ class PastPeriods {
   const Recency& RecencyOf(ModelId model) const;
   void AddRecency(ModelId model, const RecencyClock& clock, const Recency& recency);
   void Erase(ModelId model);
+
+  // Models go by other names, closed periods too. Sums of those that are one by now are added, and
+  // rounded anew.
+  void Rename(const ModelAliases& aliases, bool intercept);
 
   std::size_t HeapBytes() const;
 

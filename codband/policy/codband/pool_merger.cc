@@ -286,6 +286,10 @@ std::vector<PoolImport> MergePool(const CoDBandOptions& options,
   }
   Joiner(registers, pool.prior, noise.clicks(), all.models).Join(pool.aliases);
 
+  return GiveOut(pool, registers);
+}
+
+std::vector<PoolImport> GiveOut(const PoolImport& pool, std::span<const PoolRegister> registers) {
   std::vector<PoolImport> imports;
   for (const PoolRegister& one : registers) {
     imports.push_back(pool);

@@ -29,4 +29,7 @@ std::vector<PoolImport> MergePool(const CoDBandOptions& options,
                                   std::span<const PoolRegister> registers,
                                   const PoolImport* previous);
 
+// The pool for each of the partitions: with the sums of the others' registers.
+std::vector<PoolImport> GiveOut(const PoolImport& pool, std::span<const PoolRegister> registers);
+
 }  // namespace codband

@@ -69,10 +69,15 @@ bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, dou
     next_ = kFirst;
     Start(x, r, prior);
   } else {
-    next_ = count_ + std::min(kLongest, std::max(kPerModel * pool.size(), count_ / kGrowth));
+    GoOn(pool, count_);
     Learn(pool, clicks, prior);
   }
   return true;
+}
+
+void PriorLearner::GoOn(const ModelPool& pool, std::uint64_t observations) {
+  count_ = observations;
+  next_ = count_ + std::min(kLongest, std::max(kPerModel * pool.size(), count_ / kGrowth));
 }
 
 void PriorLearner::Forget(const ModelPool& pool, std::uint64_t observations) {

@@ -46,6 +46,8 @@ class PriorLearner {
 
   // A user with so many observations has left the pool. If nobody is left it starts over.
   void Forget(const ModelPool& pool, std::uint64_t observations);
+  // So many observations have come to the pool, and the prior was learned from them.
+  void GoOn(const ModelPool& pool, std::uint64_t observations);
   // Learns out of turn. Precondition: `prior` is that of the models.
   void Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
 

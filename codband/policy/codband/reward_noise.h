@@ -38,6 +38,11 @@ class RewardNoise {
     std::uint64_t others = 0;
   };
   Counts own() const { return {ones_, others_}; }
+  void SetOwn(const Counts& counts) {
+    ones_ = counts.ones;
+    others_ = counts.others;
+    Judge();
+  }
   const Counts& elsewhere() const { return elsewhere_; }
   void SetElsewhere(const Counts& counts) {
     elsewhere_ = counts;

@@ -25,6 +25,13 @@ void UserRecord::Translate(const ModelAliases& aliases) {
   detector->Translate(aliases, current);
 }
 
+void UserRecord::Rename(const ModelAliases& aliases) {
+  Translate(aliases);
+  past.Rename(aliases, current.data.columns().intercept());
+  if (items == nullptr) return;
+  for (ItemHistory::Entry& entry : items->entries()) entry.model = aliases.Resolve(entry.model);
+}
+
 std::size_t UserRecord::HeapBytes() const {
   return current.HeapBytes() + past.HeapBytes() + detector->MemoryBytes() +
          (items == nullptr ? 0 : sizeof(*items) + kHeapBlock + items->HeapBytes());

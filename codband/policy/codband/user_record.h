@@ -37,6 +37,9 @@ struct UserRecord {
   // are looked up by them.
   void Translate(const ModelAliases& aliases);
 
+  // The same for all models, when partitions become one policy (SharedPool::Join).
+  void Rename(const ModelAliases& aliases);
+
   // What does not fit together; empty if all does.
   std::string Fault() const;
 

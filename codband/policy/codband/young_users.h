@@ -26,6 +26,11 @@ class YoungUsers {
   // Whoever has the place is young no more.
   void Drop(std::size_t place);
   void Forget(UserId user);
+  // All for whom `keep` does not say so are no longer among them.
+  template <typename Keep>
+  void KeepIf(const Keep& keep) {
+    std::erase_if(users_, [&](UserId user) { return !keep(user); });
+  }
 
   void Save(ByteWriter& out) const;
   void Load(ByteReader& in);

@@ -2,21 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <future>
 #include <system_error>
 #include <utility>
 
 #include "codband/base/bytes.h"
 #include "codband/base/file.h"
 #include "codband/base/text.h"
-#include "codband/cluster/await.h"
 #include "codband/cluster/frame.h"
 #include "codband/cluster/replica.h"
 #include "codband/cluster/store_replica.h"
 #include "codband/server/admin/findings.h"
 #include "codband/server/cluster/cluster_admin.h"
+#include "codband/server/cluster/cluster_parts.h"
 #include "codband/server/cluster/erasures.h"
 #include "codband/server/cluster/log_calls.h"
+#include "codband/server/cluster/new_loop.h"
 #include "codband/server/cluster/pool_keeper.h"
 #include "codband/store/rocksdb_store.h"
 
@@ -24,13 +24,12 @@ namespace codband::server {
 namespace {
 
 namespace fs = std::filesystem;
-using cluster::Await;
 using store::Partition;
 
 constexpr std::uint32_t kLoopMagic = 0x706f6f6c;  // "loop"
 constexpr std::uint32_t kLoopFormat = 1;
-constexpr std::int64_t kLeaseMs = 600'000;
-constexpr const char* kRestorer = "(restore)";
+// What a server has is cut up in a directory of this name, beside its own.
+constexpr const char* kImporting = ".importing";
 
 // A new directory that gets its name when it is complete.
 Status MakeWhole(const fs::path& out, const std::function<Status(const fs::path&)>& fill) {
@@ -68,16 +67,6 @@ Status CopyPartition(store::PartitionLog& log, const store::PartitionState& stat
   return store->Write(batch, true);  // with all before it
 }
 
-Result<std::vector<std::string>> ReadWholeCatalogue(store::PartitionLog& log) {
-  std::vector<std::string> frames;
-  while (true) {
-    auto page = ReadSharedPage(log, frames.size() + 1);
-    if (!page.ok()) return page.status();
-    if (page.value().empty()) return frames;
-    for (store::LogFrame& frame : page.value()) frames.push_back(std::move(frame.bytes));
-  }
-}
-
 // Empty if there is none.
 Result<std::string> ReadPool(store::PartitionLog& log) {
   const std::string name = PoolKeeper::PoolName(PoolKeeper::kMerger);
@@ -89,95 +78,6 @@ Result<std::string> ReadPool(store::PartitionLog& log) {
     if (!WasReplaced(bytes.status())) return bytes;
   }
 }
-
-// What is written into a new loop. All partitions are held meanwhile, so that no node takes one.
-class NewLoop {
- public:
-  explicit NewLoop(store::PartitionLog& log) : log_(log) {}
-
-  // kInvalidArgument: there is something in it.
-  Status Take(Partition partitions) {
-    const auto map = ReadMap(log_);
-    if (!map.ok()) return map.status();
-    if (map.value().partitions.size() != partitions) {
-      return Status::InvalidArgument(fmt::format("the loop has {} partitions, expected {}",
-                                                 map.value().partitions.size(), partitions));
-    }
-    const auto shared = ReadWholeCatalogue(log_);
-    if (!shared.ok()) return shared.status();
-    bool used = !map.value().nodes.empty() || !shared.value().empty();
-    for (const store::PartitionState& state : map.value().partitions) used |= state.epoch > 0;
-    if (used) {
-      return Status::InvalidArgument(
-          "the loop is not new: something is in it, or a node has joined it; expected a database "
-          "without one ('DROP SCHEMA codband CASCADE' deletes a loop with all that was learned)");
-    }
-    for (Partition partition = 0; partition < partitions; ++partition) {
-      const auto taken = Await<Result<store::PartitionState>>(
-          [&](auto done) { log_.Acquire(partition, kRestorer, kLeaseMs, std::move(done)); });
-      if (!taken.ok()) return Explain(taken.status());
-      claims_.push_back(taken.value().claim());
-    }
-    return {};
-  }
-
-  // What is in the data directory becomes the partition's checkpoint.
-  Status Fill(Partition partition, const fs::path& data) {
-    const auto store = store::OpenRocksDbStore(data, {.create = false, .read_only = true});
-    if (!store.ok()) return Explain(store.status());
-    auto checkpoint = cluster::ReadCheckpoint(*store.value());
-    if (!checkpoint.ok()) return Explain(checkpoint.status());
-    const store::Claim claim = claims_[partition];
-    const Status appended = Await<Status>([&](auto done) {
-      log_.Append(claim, 1, cluster::EncodeFrame(store::StoreBatch()), std::move(done));
-    });
-    if (!appended.ok()) return Explain(appended);
-    checkpoint.value().position = {.sequence = 1, .epoch = claim.epoch};
-    std::promise<Status> stored;
-    cluster::StoreCheckpoint(log_, claim, std::move(checkpoint).value(),
-                             [&](Status status) { stored.set_value(std::move(status)); });
-    if (const Status status = stored.get_future().get(); !status.ok()) return Explain(status);
-    const auto over = Await<Result<std::vector<store::Claim>>>(
-        [&](auto done) { log_.Renew(claims_, kLeaseMs, std::move(done)); });
-    return over.ok() ? Status() : Explain(over.status());
-  }
-
-  Status PutShared(const LoopFile& loop) {
-    for (std::size_t i = 0; i < loop.shared.size(); ++i) {
-      const Status appended = Await<Status>(
-          [&](auto done) { log_.AppendShared(i + 1, loop.shared[i], std::move(done)); });
-      if (!appended.ok()) return Explain(appended);
-    }
-    if (loop.pool.empty()) return {};
-    // A merger goes on with it. Versions of new owners are higher.
-    const Status put = Await<Status>([&](auto done) {
-      log_.PutBlob(claims_[PoolKeeper::kMerger],
-                   {.name = PoolKeeper::PoolName(PoolKeeper::kMerger), .version = 1}, loop.pool,
-                   std::move(done));
-    });
-    return put.ok() ? put : Explain(put);
-  }
-
-  Status LetGo() {
-    for (const store::Claim& claim : claims_) {
-      const Status released =
-          Await<Status>([&](auto done) { log_.Release(claim, std::move(done)); });
-      if (!released.ok()) return Explain(released);
-    }
-    return {};
-  }
-
- private:
-  static Status Explain(const Status& status) {
-    return {status.code(),
-            fmt::format("{}; the loop is not complete: delete it ('DROP SCHEMA codband CASCADE') "
-                        "and try again",
-                        status.message())};
-  }
-
-  store::PartitionLog& log_;
-  std::vector<store::Claim> claims_;
-};
 
 Status CheckData(const fs::path& data) {
   if (store::IsRocksDbStoreInUse(data)) {
@@ -277,52 +177,160 @@ Result<std::string> BackUpCluster(store::PartitionLog& log, const fs::path& out)
                      GroupThousands(frames), GroupThousands(std::uint64_t{loop.shared.size()}));
 }
 
-Result<std::string> RestoreCluster(const OpenLoop& open, const fs::path& from) {
-  const auto loop = LoopFile::Read(from);
-  if (!loop.ok()) return loop.status();
-  for (Partition partition = 0; partition < loop.value().partitions; ++partition) {
-    CODBAND_RETURN_IF_ERROR(CheckData(CopyDirectory(from, partition)));
+namespace {
+
+Status FillLoop(const OpenLoop& open, const LoopFile& loop, const fs::path& backup) {
+  for (Partition partition = 0; partition < loop.partitions; ++partition) {
+    CODBAND_RETURN_IF_ERROR(CheckData(CopyDirectory(backup, partition)));
   }
-  const auto log = open(loop.value().partitions);
+  const auto log = open(loop.partitions);
   if (!log.ok()) return log.status();
   NewLoop target(*log.value());
-  CODBAND_RETURN_IF_ERROR(target.Take(loop.value().partitions));
-  CODBAND_RETURN_IF_ERROR(target.PutShared(loop.value()));
-  for (Partition partition = 0; partition < loop.value().partitions; ++partition) {
-    CODBAND_RETURN_IF_ERROR(target.Fill(partition, CopyDirectory(from, partition)));
+  CODBAND_RETURN_IF_ERROR(target.Take(loop.partitions));
+  CODBAND_RETURN_IF_ERROR(target.PutShared(loop.shared, loop.pool));
+  for (Partition partition = 0; partition < loop.partitions; ++partition) {
+    CODBAND_RETURN_IF_ERROR(target.Fill(partition, CopyDirectory(backup, partition)));
   }
-  CODBAND_RETURN_IF_ERROR(target.LetGo());
-  return fmt::format("{} partitions", loop.value().partitions);
+  return target.LetGo();
 }
 
-Result<std::string> ImportData(const OpenLoop& open, const fs::path& data) {
+// Of one partition.
+Status FillLoopWith(const OpenLoop& open, const fs::path& data) {
   CODBAND_RETURN_IF_ERROR(CheckData(data));
   const auto log = open(1);
   if (!log.ok()) return log.status();
   NewLoop target(*log.value());
   CODBAND_RETURN_IF_ERROR(target.Take(1));
   CODBAND_RETURN_IF_ERROR(target.Fill(0, data));
-  CODBAND_RETURN_IF_ERROR(target.LetGo());
+  return target.LetGo();
+}
+
+// An empty directory for copies, that nobody else has; what an interrupted run has left there goes.
+// It is deleted in the end.
+class Workshop {
+ public:
+  Workshop(const fs::path& scratch, const fs::path& of) {
+    std::error_code error;
+    fs::path source = fs::absolute(of, error).lexically_normal();
+    if (!source.has_filename()) source = source.parent_path();
+    directory_ = (scratch.empty() ? source.parent_path() : scratch) /
+                 (source.filename().string() + kImporting);
+  }
+  ~Workshop() {
+    std::error_code error;
+    fs::remove_all(directory_, error);
+  }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+
+  Status Clear() const {
+    std::error_code error;
+    fs::remove_all(directory_, error);
+    return EnsurePrivateDirectory(directory_);
+  }
+  const fs::path& directory() const { return directory_; }
+
+ private:
+  fs::path directory_;
+};
+
+// Cuts the data up and fills a loop of several partitions with it.
+Result<std::string> FillLoopOfSeveral(const OpenLoop& open, const fs::path& data,
+                                      Partition partitions, const fs::path& work,
+                                      std::uint64_t seed) {
+  const fs::path backup = work / "partitions";
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(backup));
+  auto made = SplitData(data, partitions, backup, seed);
+  if (!made.ok()) return made.status();
+  const auto loop = LoopFile::Read(backup);
+  if (!loop.ok()) return loop.status();
+  CODBAND_RETURN_IF_ERROR(FillLoop(open, loop.value(), backup));
+  return std::move(made).value();
+}
+
+Status CheckPartitions(Partition partitions) {
+  if (partitions >= 1 && partitions <= store::kMostPartitions) return {};
+  return Status::InvalidArgument(
+      fmt::format("--partitions is {}, expected 1 to {}", partitions, store::kMostPartitions));
+}
+
+}  // namespace
+
+Result<std::string> RestoreCluster(const OpenLoop& open, const fs::path& from,
+                                   const FillOptions& options) {
+  const auto loop = LoopFile::Read(from);
+  if (!loop.ok()) return loop.status();
+  const Partition had = loop.value().partitions;
+  const Partition partitions = options.partitions.value_or(had);
+  CODBAND_RETURN_IF_ERROR(CheckPartitions(partitions));
+  if (partitions == had) {
+    CODBAND_RETURN_IF_ERROR(FillLoop(open, loop.value(), from));
+    return fmt::format("{} partitions", had);
+  }
+  for (Partition partition = 0; partition < had; ++partition) {
+    CODBAND_RETURN_IF_ERROR(CheckData(CopyDirectory(from, partition)));
+  }
+  const Workshop work(options.scratch, from);
+  CODBAND_RETURN_IF_ERROR(work.Clear());
+  const fs::path whole = work.directory() / "joined";
+  CODBAND_RETURN_IF_ERROR(JoinData(from, had, whole, work.directory() / "copies", options.seed));
+  if (partitions > 1)
+    return FillLoopOfSeveral(open, whole, partitions, work.directory(), options.seed);
+  CODBAND_RETURN_IF_ERROR(FillLoopWith(open, whole));
   return std::string("a loop of one partition");
 }
 
-Result<std::string> ExportData(store::PartitionLog& log, const fs::path& out) {
+Result<std::string> ImportData(const OpenLoop& open, const fs::path& data,
+                               const FillOptions& options) {
+  const Partition partitions = options.partitions.value_or(1);
+  CODBAND_RETURN_IF_ERROR(CheckPartitions(partitions));
+  if (partitions == 1) {
+    CODBAND_RETURN_IF_ERROR(FillLoopWith(open, data));
+    return std::string("a loop of one partition");
+  }
+  CODBAND_RETURN_IF_ERROR(CheckData(data));
+  const Workshop work(options.scratch, data);
+  CODBAND_RETURN_IF_ERROR(work.Clear());
+  return FillLoopOfSeveral(open, data, partitions, work.directory(), options.seed);
+}
+
+namespace {
+
+// All partitions are copied first, and then put together.
+Status JoinPartitions(store::PartitionLog& log, const cluster::PartitionMap& map,
+                      const fs::path& data, std::uint64_t seed) {
+  const fs::path copies = data / "partitions";
+  CODBAND_RETURN_IF_ERROR(EnsurePrivateDirectory(copies));
+  for (const store::PartitionState& state : map.partitions) {
+    CODBAND_RETURN_IF_ERROR(CopyPartition(log, state, CopyDirectory(copies, state.partition)));
+  }
+  const auto partitions = static_cast<Partition>(map.partitions.size());
+  CODBAND_RETURN_IF_ERROR(JoinData(copies, partitions, data, data / "learned", seed));
+  std::error_code error;
+  fs::remove_all(copies, error);
+  return CheckData(data);
+}
+
+}  // namespace
+
+Result<std::string> ExportData(store::PartitionLog& log, const fs::path& out, std::uint64_t seed) {
   const auto map = ReadMap(log);
   if (!map.ok()) return map.status();
-  if (map.value().partitions.size() != 1) {
-    return Status::InvalidArgument(
-        fmt::format("the loop has {} partitions, expected one: partitions that learned together "
-                    "cannot be joined into one data directory yet; 'codband cluster backup' copies "
-                    "all of them",
-                    map.value().partitions.size()));
+  std::uint64_t frames = 0;
+  for (const store::PartitionState& state : map.value().partitions) {
+    if (state.last_sequence == 0) {
+      return Status::InvalidArgument(fmt::format(
+          "partition {} was never served: there is nothing to copy yet", state.partition));
+    }
+    frames += state.last_sequence;
   }
-  const store::PartitionState& state = map.value().partitions[0];
-  if (state.last_sequence == 0) {
-    return Status::InvalidArgument("the partition was never served: there is nothing to copy yet");
-  }
-  CODBAND_RETURN_IF_ERROR(
-      MakeWhole(out, [&](const fs::path& partial) { return CopyPartition(log, state, partial); }));
-  return fmt::format("everything up to frame {}", GroupThousands(state.last_sequence));
+  const std::size_t partitions = map.value().partitions.size();
+  CODBAND_RETURN_IF_ERROR(MakeWhole(out, [&](const fs::path& partial) {
+    return partitions == 1 ? CopyPartition(log, map.value().partitions[0], partial)
+                           : JoinPartitions(log, map.value(), partial, seed);
+  }));
+  if (partitions == 1) return fmt::format("everything up to frame {}", GroupThousands(frames));
+  return fmt::format("{} partitions, {} frames", partitions, GroupThousands(frames));
 }
 
 }  // namespace codband::server

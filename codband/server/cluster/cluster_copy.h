@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,17 +39,32 @@ Result<std::string> BackUpCluster(store::PartitionLog& log, const std::filesyste
 using OpenLoop =
     std::function<Result<std::unique_ptr<store::PartitionLog>>(store::Partition partitions)>;
 
+struct FillOptions {
+  // How many partitions the loop gets: of a backup as many as it had unless given, of a data
+  // directory one.
+  std::optional<store::Partition> partitions = {};
+  // Where several are made out of one, or others than there were: a directory with room for two
+  // copies of everything. Empty: where the source is.
+  std::filesystem::path scratch = {};
+  // Of the server: what its log has behind the checkpoint is learned with it.
+  std::uint64_t seed = 1;
+};
+
 // Puts a backup into a loop that is new: nothing was ever in it, and no node has joined. The backup
 // is examined before the loop is opened. kInvalidArgument and kCheckFailed: nothing was written. If
-// it fails later the message says what to do.
-Result<std::string> RestoreCluster(const OpenLoop& open, const std::filesystem::path& from);
+// it fails or is interrupted later no node serves the loop, and it can be repeated (new_loop.h).
+Result<std::string> RestoreCluster(const OpenLoop& open, const std::filesystem::path& from,
+                                   const FillOptions& options = {});
 
-// Puts a data directory that no server runs on into a new loop of one partition: the node that
-// takes it goes on bit for bit. As RestoreCluster; the directory is not changed.
-Result<std::string> ImportData(const OpenLoop& open, const std::filesystem::path& data);
+// Puts a data directory that no server runs on into a new loop: of one partition, whose node goes
+// on bit for bit, or of several (cluster_parts.h). As RestoreCluster; the directory is not changed.
+Result<std::string> ImportData(const OpenLoop& open, const std::filesystem::path& data,
+                               const FillOptions& options = {});
 
-// The other way round, of a loop of one partition, which nodes may be serving: a new data directory
-// with everything up to now.
-Result<std::string> ExportData(store::PartitionLog& log, const std::filesystem::path& out);
+// The other way round, of a loop that nodes may be serving: a new data directory with everything up
+// to now. Of several partitions each is of one moment, its last frame at the time; `seed` is that
+// of the nodes.
+Result<std::string> ExportData(store::PartitionLog& log, const std::filesystem::path& out,
+                               std::uint64_t seed = 1);
 
 }  // namespace codband::server

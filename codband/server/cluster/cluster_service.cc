@@ -312,7 +312,12 @@ Awaitable<ClusterService::Tried> ClusterService::TryEvent(Call& call,
 Awaitable<ClusterService::Tried> ClusterService::TryOthersForEvent(Call& call,
                                                                    const Destination& destination,
                                                                    std::vector<bool> looked_into) {
-  for (const std::string& url : directory_.OwnerUrls()) {
+  std::vector<std::string> urls = directory_.OwnerUrls();
+  if (destination.maker) {
+    const auto first = std::ranges::find(urls, directory_.OwnerUrl(*destination.maker));
+    if (first != urls.end()) std::rotate(urls.begin(), first, first + 1);
+  }
+  for (const std::string& url : urls) {
     const Tried tried = co_await Forward(call, destination, url);
     if (tried == Tried::kAnswered) co_return tried;
     MarkLookedInto(parsers_[call.worker.index()], call.reply.body, looked_into);

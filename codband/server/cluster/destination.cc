@@ -22,8 +22,8 @@ std::optional<store::Partition> MakerOf(std::string_view event, const ClusterDir
 }
 
 Destination OfEvent(std::string event, const ClusterDirectory& directory) {
-  if (const auto maker = MakerOf(event, directory)) return OfPartition(*maker);
-  return {.kind = Destination::Kind::kEvent, .event = std::move(event)};
+  const auto maker = MakerOf(event, directory);
+  return {.kind = Destination::Kind::kEvent, .event = std::move(event), .maker = maker};
 }
 
 // A ranking belongs to its user's partition; an anonymous one anywhere, but the same event always

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct Destination {
   Kind kind = Kind::kAny;
   store::Partition partition = 0;  // kPartition
   std::string event = {};          // kEvent
+  // kEvent: the one that made the id up has it, unless the loop has other partitions since.
+  std::optional<store::Partition> maker = {};
   // Whether it may be sent again if nobody knows what has become of it.
   bool repeatable = true;
 };
