@@ -51,6 +51,29 @@ class InstantLog final : public store::PartitionLog {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !held_.empty(); });
   }
+  // Signs of life of nodes and claims get no answer, as in an outage, until they are let go.
+  void HoldSigns() {
+    const std::lock_guard lock(mutex_);
+    hold_signs_ = true;
+  }
+  void LetSignsGo() {
+    std::vector<std::function<void()>> held;
+    {
+      const std::lock_guard lock(mutex_);
+      hold_signs_ = false;
+      held.swap(held_signs_);
+    }
+    for (const auto& sign : held) sign();
+  }
+  std::size_t held_signs() const {
+    const std::lock_guard lock(mutex_);
+    return held_signs_.size();
+  }
+  // That were answered.
+  std::size_t signs() const {
+    const std::lock_guard lock(mutex_);
+    return signs_;
+  }
   // Every lease is over.
   void EndLeases() {
     const std::lock_guard lock(mutex_);
@@ -71,7 +94,9 @@ class InstantLog final : public store::PartitionLog {
   }
   void Renew(std::vector<Claim> claims, std::int64_t lease_ms,
              Done<Result<std::vector<Claim>>> done) override {
-    done(Do([&] { return record_.Renew(claims, lease_ms); }));
+    Sign([this, claims = std::move(claims), lease_ms, done = std::move(done)] {
+      done(Do([&] { return record_.Renew(claims, lease_ms); }));
+    });
   }
   void Release(Claim claim, Done<Status> done) override {
     done(Do([&] { return record_.Release(claim); }));
@@ -125,7 +150,9 @@ class InstantLog final : public store::PartitionLog {
     done(Do([&] { return record_.SetDraining(node, draining); }));
   }
   void KeepNode(store::NodeState node, std::int64_t lease_ms, Done<Status> done) override {
-    done(Do([&] { return record_.KeepNode(node, lease_ms); }));
+    Sign([this, node = std::move(node), lease_ms, done = std::move(done)] {
+      done(Do([&] { return record_.KeepNode(node, lease_ms); }));
+    });
   }
   void RemoveNode(std::string name, std::string instance, Done<Status> done) override {
     done(Do([&] { return record_.RemoveNode(name, instance); }));
@@ -139,6 +166,15 @@ class InstantLog final : public store::PartitionLog {
   void Watch(std::function<void()>) override {}
 
  private:
+  void Sign(std::function<void()> sign) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (hold_signs_) return held_signs_.push_back(std::move(sign));
+      ++signs_;
+    }
+    sign();
+  }
+
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   VirtualTime time_;
@@ -147,6 +183,9 @@ class InstantLog final : public store::PartitionLog {
   Status shared_failure_;
   bool hold_ = false;
   std::vector<Done<Status>> held_;
+  bool hold_signs_ = false;
+  std::size_t signs_ = 0;
+  std::vector<std::function<void()>> held_signs_;
 };
 
 // Runs it at once, later: in the order in which they were given, not within one another.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "codband/cluster/instant_log.h"
 #include "codband/store/simulated_log.h"
 
 namespace codband::cluster {
@@ -243,6 +244,27 @@ TEST_F(NodeTest, ARecordThatIsAwayIsAProblemUntilItIsBack) {
   time_.RunFor(5000);
   EXPECT_EQ(a.node.problem(), "");
   EXPECT_EQ(a.served(), 4U);
+}
+
+// Or a takeover would wait until all of them are worked off. When they come late the leases are
+// over already: they are said again then, and not with the next look.
+TEST(NodeOutageTest, SignsOfLifeDoNotPileUp) {
+  InstantLog log(1);
+  VirtualTime time;
+  IdleHost host;
+  Node node(log, time, host,
+            {.name = "a", .url = "http://a", .instance = "1", .lease_ms = kLeaseMs});
+  node.Start();
+  time.RunFor(2000);
+  ASSERT_TRUE(node.serves(0));
+  log.HoldSigns();
+  time.RunFor(60'000);
+  EXPECT_EQ(log.held_signs(), 2U);  // the node's and its claim's
+  const std::size_t before = log.signs();
+  log.LetSignsGo();
+  time.RunFor(2);
+  EXPECT_EQ(log.signs(), before + 2);
+  EXPECT_TRUE(node.serves(0));
 }
 
 }  // namespace
