@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -102,15 +104,15 @@ class ClusterPartsTest : public store::StoreTest {
     for (int i = 0; i < 12; ++i) {
       items.push_back({.id = "item" + std::to_string(i),
                        .features = {},
-                       .named = {{"genre=" + std::to_string(i % 3), 1}, {"price", 10.0 * (i + 1)}},
+                       .named = {{"genre=" + std::to_string(i % 3), 1}, {"price", 1.0 + i}},
                        .tags = {"t" + std::to_string(i)}});
     }
     ASSERT_TRUE(Await([&](auto done) { engine.PutItems(items, std::move(done)); }).ok());
     for (int visit = 0; visit < visits; ++visit) {
       const int user = visit % (kUsers + 1) == kUsers ? -1 : visit % (kUsers + 1);
       std::string action;
-      std::string event;
-      Rank(engine, Request(user, visit), &action, &event);
+      const std::string event = "visit" + std::to_string(visit);  // they seed the draws
+      Rank(engine, Request(user, visit, event), &action);
       const int item = std::stoi(action.substr(4));
       const int taste = (user + (visit > visits / 2 && user % 4 == 0 ? 1 : 0)) % 3;
       RandomStream random({9, static_cast<std::uint64_t>(visit)}, 77);
@@ -132,6 +134,12 @@ class ClusterPartsTest : public store::StoreTest {
   std::filesystem::path MakeData(int visits = 900) {
     auto engine = Serve(directory_ / "served");
     Learn(*engine, visits);
+    EXPECT_TRUE(engine->Checkpoint().ok());
+    for (int visit = 0; visit < 5; ++visit) {
+      const std::string event = "last" + std::to_string(visit);
+      Rank(*engine, Request(visit, visit, event));
+      EXPECT_EQ(Reward(*engine, event, 0.3), RewardOutcome::kAccepted);
+    }
     EXPECT_TRUE(engine->Backup(directory_ / "data").ok());
     std::size_t behind = 0;
     EXPECT_TRUE(Open(directory_ / "data")
@@ -163,8 +171,8 @@ class ClusterPartsTest : public store::StoreTest {
     const UserId id = user.empty() ? kNobody : NameHash(kSecret).User(user);
     return cluster::PartitionOf(id, partitions);
   }
-  // Sums come in another order, and models are factorised from them anew: the last digits differ.
-  // A price of 100 beside a 1 costs another two or three.
+  // Sums come in another order, and models are factorised from them anew, where the server has
+  // followed them by updates: with prices up to 12 beside a 1 some eight digits are the same.
   static void ExpectSame(Engine& one, Engine& other, int user) {
     for (int visit = 0; visit < 2; ++visit) {
       const auto expected = Rank(one, Request(user, visit));
@@ -172,7 +180,7 @@ class ClusterPartsTest : public store::StoreTest {
       ASSERT_EQ(expected.size(), 24U);
       ASSERT_EQ(found.size(), expected.size());
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        ASSERT_NEAR(found[i], expected[i], 1e-9) << User(user) << " at " << i;
+        ASSERT_NEAR(found[i], expected[i], 1e-8) << User(user) << " at " << i;
       }
     }
   }

@@ -250,9 +250,11 @@ TEST_F(ServeCopiesTest, AnImportThatWasKilledIsRepeated) {
 }
 
 TEST_F(ServeCopiesTest, ABackupIsRestoredIntoAnotherNumberOfPartitions) {
+  settings_.push_back("durability.checkpoint_seconds=0.5");
   auto a = StartNode("a");
   ASSERT_TRUE(a->listens());
   Learn({a.get()}, 0, 60);
+  WaitFor([&] { return Ask("min(first_sequence)") > 1; });  // every partition has a checkpoint
   std::vector<std::string> waiting;
   for (int i = 0; i < 12; ++i) {
     const auto ranked = RankFor({a.get()}, "user" + std::to_string(i));

@@ -25,7 +25,9 @@ Status LearnAll(store::Store& store, std::uint64_t seed, std::optional<std::uint
   if (!identity.ok()) return identity.status();
   auto checkpoint = CheckpointRecord::Get(store);
   if (checkpoint.status().code() == StatusCode::kNotFound) {
-    return Status::InvalidArgument("nobody has ever served it: there is nothing to take over");
+    return Status::InvalidArgument(
+        "there is no checkpoint yet, which says how to learn: wait until it was served for "
+        "durability.checkpoint_seconds");
   }
   if (!checkpoint.ok()) return checkpoint.status();
   EngineOptions options;

@@ -18,8 +18,7 @@ namespace codband::engine {
 
 // Learns what the log has beyond the checkpoint, and makes another checkpoint: the log is empty
 // then. `seed`: that of its server (EngineOptions). `partition`: of a loop of several, that it is.
-// kInvalidArgument: nobody has ever served the store. kCheckFailed: an entry of the log cannot be
-// learned.
+// kInvalidArgument: there is no checkpoint. kCheckFailed: an entry of the log cannot be learned.
 Status LearnAll(store::Store& store, std::uint64_t seed,
                 std::optional<std::uint32_t> partition = {});
 
