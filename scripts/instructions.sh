@@ -26,7 +26,7 @@ for program in "$@"; do
   valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$work/profile" "$program" serve \
     --data "$work/data$number" --listen 127.0.0.1:0 --set features.dimension=25 >"$work/log" 2>&1 &
   server=$!
-  until port=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/log" | grep -o '[0-9]*$'); do
+  until port=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/log" | grep -o '[0-9]*$' | head -n 1) && [ -n "$port" ]; do
     kill -0 "$server" 2>/dev/null || { cat "$work/log" && exit 1; }
     sleep 0.2
   done

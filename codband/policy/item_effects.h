@@ -40,7 +40,7 @@ namespace codband {
 // and so do the estimated effects.
 //
 // O(G) a reward for an item that G groups have seen, and amortised some tens of operations; to ask,
-// O(G) for each model that the user may be on. An item costs about 260 bytes and 32 for each
+// O(G) for each model that the user may be on. An item costs about 290 bytes and 32 for each
 // further group once it has been shown, nothing before. Beyond kMostItems a new one takes the place
 // of one that was shown least of a few: ids that are made up displace each other.
 //
