@@ -31,6 +31,24 @@ std::vector<NamedFeature> AllNamed(std::span<const double> numbers,
   return all;
 }
 
+std::vector<NamedFeature> NamedFeaturesOf(const Item& item) {
+  if (IsKnownByIdAlone(item)) return {{.name = "id=" + item.id, .value = 1}};
+  return AllNamed(item.features, item.named);
+}
+
+Cells CellsOf(const ColumnSpace& space, const features::ColumnLimits& limits, const Item& item,
+              std::vector<NamedFeature>* unknown) {
+  Cells cells;
+  std::vector<NamedFeature> all = NamedFeaturesOf(item);
+  if (IsKnownByIdAlone(item) && !space.Find(Side::kItem, all.front().name)) {
+    if (unknown != nullptr && IdHasRoom(space, limits)) unknown->push_back(std::move(all.front()));
+    return cells;
+  }
+  features::Resolve(space, limits, Side::kItem, all, cells, unknown);
+  features::Compact(cells);
+  return cells;
+}
+
 Status ColumnClerk::Load(const store::Store& store) {
   CODBAND_RETURN_IF_ERROR(sightings_.Load(store));
   // A repair may have left records of columns that are gone.
@@ -123,12 +141,12 @@ ColumnClerk::Additions ColumnClerk::Admit(std::span<const std::shared_ptr<const 
                                           std::vector<Cells>& cells) {
   Additions added;
   for (const std::shared_ptr<const Item>& item : items) {
-    const std::vector<NamedFeature> all = AllNamed(item->features, item->named);
-    for (const NamedFeature& feature : all) {
-      space_.Admit(Side::kItem, feature.name, limits_, added);
+    if (!IsKnownByIdAlone(*item) || IdHasRoom(space_, limits_)) {
+      for (const NamedFeature& feature : NamedFeaturesOf(*item)) {
+        space_.Admit(Side::kItem, feature.name, limits_, added);
+      }
     }
-    features::Resolve(space_, limits_, Side::kItem, all, cells.emplace_back());
-    features::Compact(cells.back());
+    cells.push_back(CellsOf(space_, limits_, *item));
   }
   return added;
 }
@@ -164,9 +182,7 @@ Status ColumnClerk::Follow(std::uint64_t first, std::span<const ColumnSpace::Add
 void ColumnClerk::Place(std::span<const std::shared_ptr<const Item>> items,
                         std::vector<Cells>& cells) const {
   for (const std::shared_ptr<const Item>& item : items) {
-    features::Resolve(space_, kGivenOut, Side::kItem, AllNamed(item->features, item->named),
-                      cells.emplace_back());
-    features::Compact(cells.back());
+    cells.push_back(CellsOf(space_, kGivenOut, *item));
   }
 }
 

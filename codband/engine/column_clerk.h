@@ -40,6 +40,22 @@ struct NewColumns {
 std::vector<features::NamedFeature> AllNamed(std::span<const double> numbers,
                                              std::span<const features::NamedFeature> named);
 
+// The features of an item of the catalogue. One that has none is told apart by its id, which is the
+// feature "id=…" then, for as many such items as IdHasRoom says.
+std::vector<features::NamedFeature> NamedFeaturesOf(const Item& item);
+inline bool IsKnownByIdAlone(const Item& item) {
+  return item.features.empty() && item.named.empty();
+}
+// Whether an id gets a column: as many of the first columns as are kept for the catalogue. Of many
+// items a column each costs more than it tells; of the others the effects of items are learned.
+inline bool IdHasRoom(const features::ColumnSpace& space, const features::ColumnLimits& limits) {
+  return space.own() < limits.columns / 4;
+}
+// The cells of an item of the catalogue. An id without a column has none. Names without a place go
+// to `unknown`, if it is given, and an id that would get a column.
+features::Cells CellsOf(const features::ColumnSpace& space, const features::ColumnLimits& limits,
+                        const Item& item, std::vector<features::NamedFeature>* unknown = nullptr);
+
 // The limits where the loop has given out all columns there are: a name without one shares.
 inline constexpr features::ColumnLimits kGivenOut{.columns = 0};
 

@@ -120,5 +120,52 @@ TEST(ColumnRoomTest, ValuesOfOneVisitHoldNoColumn) {
   EXPECT_EQ(found[0], found[1]);
 }
 
+std::vector<Item> Bare(int count) {
+  std::vector<Item> items;
+  for (int i = 0; i < count; ++i) {
+    items.push_back({.id = fmt::format("bare{:02}", i), .features = {}, .named = {}, .tags = {}});
+  }
+  return items;
+}
+
+// The first items without features have a column each, the others none: they share none either. One
+// that gets features has those alone.
+TEST(ColumnRoomTest, ItemsWithoutFeaturesHaveTheirIds) {
+  EngineBox box({}, 0);
+  ASSERT_TRUE(box.Put(Bare(100)).ok());
+  for (const bool reopened : {false, true}) {
+    if (reopened) box.Open();
+    EXPECT_EQ(box->Stats().columns, 64U);
+    EXPECT_EQ(CountOf(ColumnNames(box), "id=bare"), 64U);
+    EXPECT_EQ(box->Stats().shared_columns, 0U);
+  }
+  ASSERT_TRUE(
+      box.Put({{.id = "bare00", .features = {}, .named = {{"genre=jazz", 1}}, .tags = {}}}).ok());
+  EXPECT_EQ(box->Stats().columns, 65U);
+  EXPECT_TRUE(box->Check().ok());
+}
+
+// Nothing is known of the items but who likes them: with nothing but effects of items all users
+// were on one model.
+TEST(ColumnRoomTest, UsersAreToldApartByItemsWithoutFeatures) {
+  EngineBox box({}, 0);
+  ASSERT_TRUE(box.Put(Bare(12)).ok());
+  int liked = 0;
+  constexpr int kUsers = 12;
+  constexpr int kRounds = 60;
+  for (int i = 0; i < kUsers * kRounds; ++i) {
+    const int user = i % kUsers;
+    const std::string event = fmt::format("e{}", i);
+    const auto reply = box.Rank({.event_id = event, .user = fmt::format("user{}", user)});
+    ASSERT_TRUE(reply.ok());
+    const int shown = std::stoi(reply.value().reward_action_id.substr(4));
+    const bool likes = shown % 3 == user % 3;
+    if (i >= kUsers * kRounds / 2) liked += likes ? 1 : 0;
+    ASSERT_TRUE(box.Reward(event, likes ? 1 : 0).ok());
+  }
+  EXPECT_GE(box->Stats().models, 3U);
+  EXPECT_GT(liked, 0.95 * kUsers * kRounds / 2);
+}
+
 }  // namespace
 }  // namespace codband::engine

@@ -174,11 +174,9 @@ Status LocalEngine::LoadItems() {
     learner_->Read([&](const Learned& learned) {
       for (const auto& item : items) {
         std::vector<features::NamedFeature> unknown;
-        features::Resolve(learned.columns.space(),
-                          options_.share_catalogue ? kGivenOut : rules_.limits,
-                          features::Side::kItem, AllNamed(item->features, item->named),
-                          cells.emplace_back(), &unknown);
-        features::Compact(cells.back());
+        cells.push_back(CellsOf(learned.columns.space(),
+                                options_.share_catalogue ? kGivenOut : rules_.limits, *item,
+                                &unknown));
         if (!unknown.empty()) unplaced_.push_back(item);
       }
     });

@@ -92,6 +92,7 @@ ModelId Assignment::DrawFirst(UserId id, EventKey key) {
 // All of the pool's rewards say how frequent clicks are.
 double Assignment::LikelihoodExponent() const {
   if (tempered_ == nullptr || !tempered_->clicks()) return 1;
+  if (const auto chance = tempered_->PurchaseChance()) return RewardNoise::TrustInGaussian(*chance);
   double clicks = 0;
   double observations = 0;
   for (std::size_t k = 0; k < pool_.size(); ++k) {

@@ -41,10 +41,8 @@ constexpr double kKnown = 0.99;
 // With less than this chance of the model that they were on, a user may have changed.
 constexpr double kDoubtful = 0.9;
 
-// With more than this chance of another model, a user is on it. Clicks come to it slowly: a change
-// is told a little later, since half of those found by then would be none.
+// With more than this chance of another model, a user is on it.
 constexpr double kLikely = 0.5;
-constexpr double kSureOfClicks = 0.65;
 
 // Clicks say little: while the model that a user was on has less than this chance, the window is
 // long, so that a change can be dated as far back as it took to find it.
@@ -368,7 +366,7 @@ BayesDetector::Verdict BayesDetector::FollowBelief(UserRecord& user) {
   const std::size_t after = FindChange(user, target);
   const bool changed = !WholePeriodFits(user, target, after);
   const double chance = fresh ? belief.fresh() : belief.chance(0);
-  if (changed && hyper_.noise().clicks() && chance <= kSureOfClicks) return Verdict::kStays;
+  if (changed && chance <= hyper_.noise().sure_of_change()) return Verdict::kStays;
   const ModelId to = target == nullptr ? pool_.Create() : target->id;
   if (changed) {
     Split(user, after, to);

@@ -48,10 +48,11 @@ struct FilterState final : DetectorState {
 // doubt by the filter is not reviewed, for a window's length at most: it may turn out to be two.
 // (Clicks take long to tell: while a change is suspected their window is four times as long, doubt
 // may last as long, and the hazard rises where many users change at once, fashion.h.)
-// When another model or a fresh parameter has more than half of the belief (clicks: 0.65), the
-// change is dated within the window, and the observations since then move to a new period on the
-// new model; if the new model explains those before as well, the whole period moves, and no change
-// is reported. A change found is on trial (change_rate.h), from which the hazard is learned.
+// When another model or a fresh parameter has more than half of the belief (clicks: 0.65,
+// purchases: 0.9), the change is dated within the window, and the observations since then move to a
+// new period on the new model; if the new model explains those before as well, the whole period
+// moves, and no change is reported. A change found is on trial (change_rate.h), from which the
+// hazard is learned.
 //
 // An observation that no model explains, the user's least of all, is an outlier or the first of a
 // new taste. With outliers=limited it is left out, unless another one was not long ago: a new taste

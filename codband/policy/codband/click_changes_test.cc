@@ -29,8 +29,12 @@ struct Outcome {
 
 class Shop {
  public:
-  explicit Shop(std::uint64_t seed)
-      : seed_(seed), policy_(MakeOrDie("codband", {.dim = kColumns})), rows_(kItems * kColumns) {
+  // `priced`: a click earns the price.
+  explicit Shop(std::uint64_t seed, bool priced = false)
+      : seed_(seed),
+        priced_(priced),
+        policy_(MakeOrDie("codband", {.dim = kColumns})),
+        rows_(kItems * kColumns) {
     RandomStream random({seed, 0}, 830);
     for (std::size_t i = 0; i < kItems; ++i) {
       double* const row = rows_.data() + i * kColumns;
@@ -75,10 +79,12 @@ class Shop {
     policy_->Rank(user, {rows_, kColumns, items_}, key, 0.01, ranking_);
     const double chance = ranking_.decision.arm % kCategories == taste ? 0.6 : 0.05;
     const bool click = RandomStream(key, 831).Uniform() < chance;
-    return policy_->Learn(ranking_.decision, click ? 1 : 0, key).change_detected;
+    const double price = priced_ ? rows_[ranking_.decision.arm * kColumns + kCategories] : 1;
+    return policy_->Learn(ranking_.decision, click ? price : 0, key).change_detected;
   }
 
   std::uint64_t seed_;
+  bool priced_;
   std::unique_ptr<Policy> policy_;
   std::vector<double> rows_;
   std::vector<ItemId> items_;
@@ -99,6 +105,19 @@ TEST(ClickChangesTest, MostAreNoticedAndFewOthersAreToldToHaveChanged) {
   EXPECT_GE(all.noticed, 117) << "of " << all.changed;
   EXPECT_GE(all.in_time, 114);
   EXPECT_LE(all.false_alarms, 14) << "in 72000 visits";
+}
+
+// With Gaussian noise none was noticed, and some thirty false alarms were raised in each shop.
+TEST(ClickChangesTest, PurchasesTellOfChangesAsWell) {
+  Outcome all;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Outcome one = Shop(seed, true).Play(true);
+    all.changed += one.changed;
+    all.noticed += one.noticed;
+    all.false_alarms += one.false_alarms;
+  }
+  EXPECT_GE(all.noticed, 30) << "of " << all.changed;
+  EXPECT_LE(all.false_alarms, 60) << "in 24000 visits";
 }
 
 TEST(ClickChangesTest, WhereNobodyChangesFewAreToldTo) {

@@ -84,6 +84,7 @@ void CoDBand::SetRestorePoint(UserId user) {
   hyper_.SaveLimits(state);
   items_.SaveEstimates(state);
   hyper_.change_rate().SaveFashion(state);
+  hyper_.SaveSizes(state);
   restore_point_.Set(user, dim(), state.bytes());
 }
 
@@ -95,6 +96,7 @@ bool CoDBand::Restore(const RestorePoint::Point& before) {
   hyper_.LoadLimits(in);
   if (in.remaining() > 0) items_.LoadEstimates(in, true);
   if (in.ok() && in.remaining() > 0) hyper_.change_rate().LoadFashion(in);
+  if (in.ok() && in.remaining() > 0) hyper_.LoadSizes(in);
   if (!in.ok()) return false;
   pool_.SetPrior(hyper_.prior());
   return true;
@@ -175,13 +177,16 @@ void CoDBand::LoadShared(ByteReader& in) {
 void CoDBand::SaveTail(ByteWriter& out) const {
   hyper_.change_rate().SaveFashion(out);
   if (inner_dim() > linalg::Covariance::kNarrow) pool_.SaveCovariances(out);
+  hyper_.SaveSizes(out);
 }
 
 void CoDBand::LoadTail(ByteReader& in) {
   hyper_.change_rate().EndFashion();
+  hyper_.ForgetSizes();
   if (!in.ok() || in.remaining() == 0) return;
   hyper_.change_rate().LoadFashion(in);
   if (inner_dim() > linalg::Covariance::kNarrow) pool_.LoadCovariances(in);
+  if (in.ok() && in.remaining() > 0) hyper_.LoadSizes(in);
 }
 
 void CoDBand::SaveRest(ByteWriter& out) const {

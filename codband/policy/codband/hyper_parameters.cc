@@ -86,13 +86,16 @@ bool HyperParameters::LimitInfluence(const ModelPool& pool, UserRecord& user, st
     ++user.other_rewards;
   }
   if (!limited_) return false;
-  return limits_.Limit(x, features_, r, Seen(user), scales_.weights());
+  const std::uint64_t seen = Seen(user);
+  const bool beyond = limits_.Limit(x, features_, r, seen, scales_.weights());
+  if (!beyond && ObservationLimits::Counts(seen)) noise_.WatchSize(r);
+  return beyond;
 }
 
 void HyperParameters::Observe(ModelPool& pool, std::span<const double> x, double r) {
   change_rate_.Observe();
   if (!learned_ || prior_is_imported_) return;
-  if (learner_.Observe(pool, x, r, noise_.clicks(), prior_)) pool.SetPrior(prior_);
+  if (learner_.Observe(pool, x, r, Click(), prior_)) pool.SetPrior(prior_);
 }
 
 // Counts only where it is known which model the user is on, and where it is more than the user's.
@@ -138,7 +141,7 @@ void HyperParameters::Forget(ModelPool& pool, const UserRecord& user) {
   if (!learned_) return;
   learner_.Forget(pool, user.observations());
   for (int i = 0; i < kRelearnings; ++i) {
-    learner_.Relearn(pool, noise_.clicks(), prior_);
+    learner_.Relearn(pool, Click(), prior_);
     pool.SetPrior(prior_);
   }
 }

@@ -93,6 +93,10 @@ class HyperParameters {
   // What state format 3 lacks.
   void SaveLimits(ByteWriter& out) const;
   void LoadLimits(ByteReader& in);
+  // What older states lack; without them rewards that were not clicks stay Gaussian.
+  void SaveSizes(ByteWriter& out) const { noise_.SaveSizes(out); }
+  void LoadSizes(ByteReader& in) { noise_.LoadSizes(in); }
+  void ForgetSizes() { noise_.ForgetSizes(); }
   // What format 4 lacks.
   void SaveScales(ByteWriter& out) const { scales_.Save(out); }
   void LoadScales(ByteReader& in);
@@ -107,6 +111,8 @@ class HyperParameters {
   ColumnScales::Judged JudgedColumns() const;
   // How many observations of the user count for what is usual.
   static std::uint64_t Seen(const UserRecord& user);
+  // What a click is worth; 0 where rewards are none.
+  double Click() const { return noise_.clicks() ? noise_.click() : 0; }
   // λ, of a column of weight 1.
   double Precision(const linalg::LinearPrior& prior) const;
 

@@ -61,7 +61,7 @@ PriorLearner::PriorLearner(std::size_t dim, bool intercept, bool bounded, double
       factor_(dim, 1),
       weighted_(dim) {}
 
-bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
+bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, double r, double click,
                            linalg::LinearPrior& prior) {
   ++count_;
   if (count_ < next_) return false;
@@ -70,7 +70,7 @@ bool PriorLearner::Observe(const ModelPool& pool, std::span<const double> x, dou
     Start(x, r, prior);
   } else {
     GoOn(pool, count_);
-    Learn(pool, clicks, prior);
+    Learn(pool, click, prior);
   }
   return true;
 }
@@ -92,8 +92,8 @@ void PriorLearner::Forget(const ModelPool& pool, std::uint64_t observations) {
   next_ -= left;
 }
 
-void PriorLearner::Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
-  if (pool.size() > 0) Learn(pool, clicks, prior);
+void PriorLearner::Relearn(const ModelPool& pool, double click, linalg::LinearPrior& prior) {
+  if (pool.size() > 0) Learn(pool, click, prior);
 }
 
 // All that is known of the scale is one reward.
@@ -118,20 +118,21 @@ void PriorLearner::SetPrecision(double lambda, linalg::LinearPrior& prior) const
 }
 
 // Where features or rewards differ by more than doubles can carry, the prior stays as it is.
-void PriorLearner::Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
+void PriorLearner::Learn(const ModelPool& pool, double click, linalg::LinearPrior& prior) {
   CODBAND_DCHECK(prior.dim() == dim_);
   before_ = prior;
-  Iterate(pool, clicks, prior);
+  Iterate(pool, click, prior);
   if (prior.IsValid()) return;
   prior = before_;
   groups_.Undo();
 }
 
-void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior) {
+void PriorLearner::Iterate(const ModelPool& pool, double click, linalg::LinearPrior& prior) {
   ModelEvidence evidence = Accumulate(pool, prior);
   // Nothing, or nothing but zeros, so far.
   if (!(evidence.reward_squares >= kSmallestSquare * evidence.observations)) return;
   // Clicks are bounded by themselves, and their noise differs as their rates do.
+  const bool clicks = click > 0;
   if (bounded_ && !clicks && bounds_.Apply(models_)) evidence = Reweigh(pool, prior);
   const double reward_mean = evidence.reward_sum / evidence.observations;
   const double scale =
@@ -140,7 +141,8 @@ void PriorLearner::Iterate(const ModelPool& pool, bool clicks, linalg::LinearPri
   const double feature_size = FeatureSize(evidence.feature_squares / evidence.observations);
 
   LearnMean(prior);
-  const double least_noise = clicks ? LeastClickNoise(evidence.reward_squares) : kLeastNoise;
+  const double least_noise =
+      clicks ? LeastClickNoise(evidence.reward_squares / (click * click)) : kLeastNoise;
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
                                   least_noise * scale);

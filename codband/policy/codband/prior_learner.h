@@ -40,8 +40,8 @@ class PriorLearner {
 
   // An observation is about to come to the pool. Returns whether it was time to learn the prior
   // anew: then `prior`, which the models of the pool have, has changed, and the pool is to follow.
-  // `clicks`: all rewards so far are 0 or 1.
-  bool Observe(const ModelPool& pool, std::span<const double> x, double r, bool clicks,
+  // `click`: what one is worth where rewards are clicks or purchases (reward_noise.h), else 0.
+  bool Observe(const ModelPool& pool, std::span<const double> x, double r, double click,
                linalg::LinearPrior& prior);
 
   // A user with so many observations has left the pool. If nobody is left it starts over.
@@ -49,7 +49,7 @@ class PriorLearner {
   // So many observations have come to the pool, and the prior was learned from them.
   void GoOn(const ModelPool& pool, std::uint64_t observations);
   // Learns out of turn. Precondition: `prior` is that of the models.
-  void Relearn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
+  void Relearn(const ModelPool& pool, double click, linalg::LinearPrior& prior);
 
   // The prior variance of feature j is weights[j] / λ from now on, all units being those of columns
   // divided by the root of their weights (column_scales.h). Empty: all are 1.
@@ -67,8 +67,8 @@ class PriorLearner {
 
  private:
   void Start(std::span<const double> x, double r, linalg::LinearPrior& prior) const;
-  void Learn(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
-  void Iterate(const ModelPool& pool, bool clicks, linalg::LinearPrior& prior);
+  void Learn(const ModelPool& pool, double click, linalg::LinearPrior& prior);
+  void Iterate(const ModelPool& pool, double click, linalg::LinearPrior& prior);
 
   // The sums over all models; `models_` has each alone.
   ModelEvidence Accumulate(const ModelPool& pool, const linalg::LinearPrior& prior);

@@ -50,6 +50,64 @@ TEST(RewardNoiseTest, ClicksHaveTheirChanceWhateverTheVariance) {
   }
 }
 
+// 0, or the price if something was bought.
+RewardNoise Purchases(double price, int bought, int not_bought) {
+  RewardNoise noise;
+  for (int i = 0; i < bought + not_bought; ++i) {
+    const double r = i < bought ? price : 0;
+    noise.Watch(r);
+    noise.WatchSize(r);
+  }
+  return noise;
+}
+
+TEST(RewardNoiseTest, APurchaseIsAClickThatIsWorthMore) {
+  for (const double price : {0.01, 40.0, 1e6}) {
+    const RewardNoise noise = Purchases(price, 10, 30);
+    EXPECT_TRUE(noise.clicks());
+    EXPECT_NEAR(noise.click(), price, 1e-9 * price);
+    EXPECT_NEAR(noise.PurchaseChance().value(), 0.25, 1e-12);
+    EXPECT_NEAR(noise.LogDensity(price, 0.3 * price, 1), std::log(0.3), 1e-9);
+    EXPECT_NEAR(noise.LogDensity(0, 0.3 * price, 1), std::log(0.7), 1e-9);
+    // What was taken from the reward as the item's own.
+    EXPECT_NEAR(noise.LogDensity(-0.1 * price, 0.2 * price, 1, 0.1 * price), std::log(0.7), 1e-9);
+  }
+}
+
+TEST(RewardNoiseTest, RewardsWithoutManyZerosAreNoPurchases) {
+  EXPECT_TRUE(Purchases(40, 30, 10).clicks());
+  EXPECT_FALSE(Purchases(40, 31, 10).clicks());
+  RewardNoise signs = Purchases(40, 10, 30);
+  signs.Watch(-40);
+  signs.WatchSize(-40);
+  EXPECT_FALSE(signs.clicks());
+  RewardNoise strict = Purchases(40, 10, 30);
+  strict.BeStrict();
+  strict.WatchSize(40);
+  EXPECT_FALSE(strict.clicks());
+  EXPECT_FALSE(Purchases(1, 10, 30).PurchaseChance());  // clicks
+}
+
+TEST(RewardNoiseTest, WhatPurchasesAreWorthIsSaved) {
+  const RewardNoise noise = Purchases(40, 10, 30);
+  ByteWriter out;
+  noise.SaveCounts(out);
+  noise.SaveSizes(out);
+  ByteReader in(out.bytes());
+  RewardNoise loaded;
+  loaded.LoadCounts(in);
+  loaded.LoadSizes(in);
+  ASSERT_TRUE(in.ok());
+  EXPECT_EQ(loaded.click(), noise.click());
+  EXPECT_EQ(loaded.PurchaseChance(), noise.PurchaseChance());
+  // A state that does not tell them: rewards stay as they were, whatever comes.
+  loaded.ForgetSizes();
+  EXPECT_FALSE(loaded.clicks());
+  for (int i = 0; i < 100; ++i) loaded.WatchSize(0);
+  loaded.WatchSize(40);
+  EXPECT_FALSE(loaded.clicks());
+}
+
 TEST(RewardNoiseTest, ClicksAreNeverQuiteCertain) {
   const RewardNoise noise;
   for (const double beyond : {1.0, 0.99, 7.0}) {

@@ -302,7 +302,8 @@ void SharedCatalogue::GiveColumns(std::vector<engine::CatalogueChange>& changes)
       first = last;
     }
     for (const engine::Item& item : change.put) {
-      for (const auto& feature : engine::AllNamed(item.features, item.named)) {
+      if (engine::IsKnownByIdAlone(item) && !engine::IdHasRoom(space_, *limits_)) continue;
+      for (const auto& feature : engine::NamedFeaturesOf(item)) {
         space_.Admit(features::Side::kItem, feature.name, *limits_, change.columns);
       }
     }
