@@ -88,8 +88,7 @@ double HyperParameters::LengthFactor(std::span<const double> features) const {
                             ? linalg::Dot(features, features)
                             : linalg::WeightedSquare(features, scales_.weights());
   if (!(square > kLeastSquare)) return 1;
-  const double length = std::sqrt(square);
-  return std::sqrt(std::sqrt(length)) / length;
+  return 1 / std::sqrt(std::sqrt(square));
 }
 
 bool HyperParameters::LimitInfluence(const ModelPool& pool, UserRecord& user, std::span<double> x,

@@ -40,7 +40,7 @@ class HyperParameters {
 
   // Whether models see vectors shortened: of clicks it is their direction that says most.
   bool DampsLengths() const { return damped_ && noise_.clicks(); }
-  // What the features of an arm, in the units of the models, are multiplied by then: |x|^-3/4.
+  // What the features of an arm, in the units of the models, are multiplied by then: |x|^-1/2.
   double LengthFactor(std::span<const double> features) const;
   // What states from before vectors were shortened lack: in these they stay as they are.
   void SaveLengths(ByteWriter& out) const { out.U8(damped_ ? 1 : 0); }

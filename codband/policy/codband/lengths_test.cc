@@ -1,4 +1,4 @@
-// Of clicks the length of a feature vector counts by its fourth root.
+// Of clicks the length of a feature vector counts by its square root.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST(LengthsTest, WhereDirectionsDecideMoreIsClicked) {
 TEST(LengthsTest, TheFactorIsThatOfTheLengthInTheUnitsOfTheModels) {
   const HyperParameters hyper(kLengthsDim, {});
   EXPECT_TRUE(hyper.DampsLengths());
-  EXPECT_DOUBLE_EQ(hyper.LengthFactor(std::vector<double>{0, 16, 0, 0, 0, 0}), 0.125);
+  EXPECT_DOUBLE_EQ(hyper.LengthFactor(std::vector<double>{0, 16, 0, 0, 0, 0}), 0.25);
   EXPECT_DOUBLE_EQ(hyper.LengthFactor(std::vector<double>{0, 0, 0.6, 0, 0.8, 0}), 1);
   EXPECT_EQ(hyper.LengthFactor(std::vector<double>(kLengthsDim)), 1);
   EXPECT_FALSE(HyperParameters(kLengthsDim, {.lengths = "given"}).DampsLengths());
@@ -103,7 +103,7 @@ TEST(LengthsTest, MeansAreThoseOfWeighedFeatures) {
   policy->Rank(2, view, {4, 1000}, 0, ranking);
   for (std::size_t i = 0; i < kLengthsArms; ++i) {
     const double weight = policy->FeatureWeight(view.arm(i));
-    EXPECT_NEAR(weight, std::pow(linalg::Dot(view.arm(i), view.arm(i)), -0.375), 1e-12);
+    EXPECT_NEAR(weight, std::pow(linalg::Dot(view.arm(i), view.arm(i)), -0.25), 1e-12);
     EXPECT_NEAR(ranking.arms[i].mean,
                 weight * linalg::Dot(view.arm(i), ranking.theta) + ranking.intercept, 1e-12);
   }
