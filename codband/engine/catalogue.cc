@@ -99,6 +99,17 @@ std::size_t Catalogue::IndexAfter(std::string_view id) const {
       items_.begin());
 }
 
+void Catalogue::ReadFeatures(std::size_t index, std::span<double> out) const {
+  if (dim_ > 0) {
+    std::ranges::copy(arms().arm(index).first(std::min(dim_, out.size())), out.begin());
+    return;
+  }
+  std::ranges::fill(out, 0.0);
+  for (const features::Cell& cell : cells_[index]) {
+    if (cell.column < out.size()) out[cell.column] = cell.value;
+  }
+}
+
 double Catalogue::Dot(std::size_t index, std::span<const double> parameter) const {
   if (dim_ > 0) return linalg::Dot(arms().arm(index), parameter);
   double sum = 0;

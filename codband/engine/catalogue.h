@@ -68,6 +68,8 @@ class Catalogue {
   std::optional<std::size_t> IndexOf(std::string_view id) const;
   // The index of the first item after this id.
   std::size_t IndexAfter(std::string_view id) const;
+  // All features of an item, whether dim is 0 or not; columns beyond `out` are left out.
+  void ReadFeatures(std::size_t index, std::span<double> out) const;
   // parameter · features. Of sparse items, columns beyond the parameter count as 0.
   double Dot(std::size_t index, std::span<const double> parameter) const;
 

@@ -195,12 +195,16 @@ ModelReport LocalEngine::Describe(ModelDescription model, double all_periods,
     std::vector<std::pair<double, std::size_t>> best;
     best.reserve(catalogue.size());
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
-      best.emplace_back(-catalogue.Dot(i, report.parameter) - model.intercept, i);
+      best.emplace_back(-catalogue.Dot(i, report.parameter), i);
     }
+    std::vector<double> features;
     learner_->Read([&](const Learned& learned) {
+      features.resize(learned.policy->dim());
       for (auto& [negated, index] : best) {
         const ItemId item = options_.names.Item(catalogue.item(index).id);
-        negated -= learned.policy->ItemEffectOn(model.id, item);
+        catalogue.ReadFeatures(index, features);
+        negated *= learned.policy->FeatureWeight(features);
+        negated -= model.intercept + learned.policy->ItemEffectOn(model.id, item);
       }
     });
     const std::size_t tagged =

@@ -393,22 +393,23 @@ Explanation LocalEngine::Explain(const RankRequest& request, const Offer& offer,
   const std::uint32_t shown = options_.mode == Mode::kOnline ? ranking.decision.arm : 0;
   out.item = ranking.arms[shown].item;
   if (!ranking.theta.empty()) {
+    const std::span<const double> x = offer.arms.arm(shown);
+    const double weight = learned.policy->FeatureWeight(x);
     if (dim_ == 0) {
-      const std::span<const double> x = offer.arms.arm(shown);
       const features::ColumnSpace& space = learned.columns.space();
       for (std::size_t i = 0; i < std::min(x.size(), space.size()); ++i) {
-        if (x[i] != 0) out.contributions.push_back({space.NameOf(i), ranking.theta[i] * x[i]});
+        if (x[i] == 0) continue;
+        out.contributions.push_back({space.NameOf(i), ranking.theta[i] * (weight * x[i])});
       }
     } else if (offer.named[shown] != nullptr) {
       for (const features::NamedFeature& feature : *offer.named[shown]) {
         const features::HashedPlace place = features::PlaceOf(feature.name, dim_);
         out.contributions.push_back(
-            {feature.name, ranking.theta[place.index] * (place.sign * feature.value)});
+            {feature.name, ranking.theta[place.index] * (weight * place.sign * feature.value)});
       }
     } else {
-      const std::span<const double> x = offer.arms.arm(shown);
       for (std::size_t i = 0; i < dim_; ++i) {
-        out.contributions.push_back({fmt::format("{}", i), ranking.theta[i] * x[i]});
+        out.contributions.push_back({fmt::format("{}", i), ranking.theta[i] * (weight * x[i])});
       }
     }
     std::ranges::stable_sort(out.contributions, std::greater<>(),

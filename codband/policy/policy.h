@@ -89,9 +89,9 @@ struct Ranking {
   Decision decision;          // the choice; its propensity is the arm's probability
   std::vector<Arm> arms;      // in the order of the offer
   std::vector<double> theta;  // the parameter behind the means; empty if there is none
-  // mean = features · theta + intercept + the item's own part; codband treats 0 in
-  // a centred column as missing, which this identity ignores (docs/algorithms.md,
-  // Units)
+  // mean = features · theta + intercept + the item's own part, the features times their
+  // FeatureWeight. codband treats 0 in a centred column as missing, and of clicks weighs centred
+  // columns without their centres, which this identity ignores (docs/algorithms.md, Units)
   double intercept = 0;
   std::size_t draws = 0;  // samples that the probabilities were estimated from; 0: closed form
 };
@@ -206,6 +206,10 @@ class Policy {
   virtual std::optional<ItemDescription> DescribeItem(ItemId) const { return std::nullopt; }
   // What users on the model are expected to give for the item beyond what its features say.
   virtual double ItemEffectOn(ModelId, ItemId) const { return 0; }
+
+  // What the features of an arm are multiplied by before a parameter (Ranking::theta,
+  // ModelDescription::theta) is applied to them. Precondition: features.size() == dim().
+  virtual double FeatureWeight(std::span<const double> /*features*/) const { return 1; }
 
   // The capability to keep only recently active users in memory (paged_users.h); nullptr: the
   // policy keeps all of its state in memory.

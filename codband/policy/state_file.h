@@ -17,7 +17,7 @@ namespace codband {
 
 // Incremented whenever the meaning of any byte changes. States since kOldestStateFormat can be
 // read.
-inline constexpr std::uint32_t kStateFormatVersion = 7;
+inline constexpr std::uint32_t kStateFormatVersion = 8;
 inline constexpr std::uint32_t kOldestStateFormat = 3;
 
 std::string EncodeState(const Policy& policy);

@@ -94,8 +94,9 @@ TEST(StateFileTest, MessagesSayWhatIsWrong) {
   EXPECT_NE(DecodeState("hello world", {}).status().message().find("first 8 bytes"),
             std::string::npos);
   std::string future = bytes;
-  future[8] = 9;
-  EXPECT_NE(DecodeState(future, {}).status().message().find("format version 9"), std::string::npos);
+  future[8] = 10;
+  EXPECT_NE(DecodeState(future, {}).status().message().find("format version 10"),
+            std::string::npos);
   const auto larger = MakeOrDie("linucb", {.dim = 6});
   ByteWriter state;
   Trained(world, "linucb", 5)->SaveState(state);

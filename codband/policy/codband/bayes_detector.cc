@@ -324,6 +324,7 @@ void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, Lea
   FilterState& state = FilterState::Of(user);
   const ModelId before = user.current.model;
   const std::span<double> chances = assignment_.Resample(id, user, random, memo);
+  hyper_.CountReview();
   const std::size_t own = pool_.IndexOf(user.current.model).value();
   TakeNewAsOwn(chances, own);
   const bool known = chances[own] >= kKnown;
@@ -392,8 +393,7 @@ void BayesDetector::Settle(UserRecord& user) {
 
 // How many of the newest observations are after the change: where the new model explains what came
 // after and the old one, learned from what came before alone, what came before. `target` is
-// nullptr for a fresh parameter, whose densities the filter has, and before which there is
-// something.
+// nullptr for a fresh parameter (the filter has its densities), before which there is something.
 std::size_t BayesDetector::FindChange(const UserRecord& user, const PoolModel* target) {
   const ChangeWindow& window = FilterState::Of(user).window;
   reduced_ = ModelOf(user).posterior;

@@ -86,7 +86,7 @@ LearnOutcome CoDBand::DoLearn(const Decision& decision, double reward, EventKey 
   if (hyper_.ObserveColumns(pool_, user, decision.features)) restore_point_.End();
   FeatureVector x = See(decision.features);
   const bool beyond = hyper_.LimitInfluence(pool_, user, x.values(), reward);
-  if (beyond && traits_.rounds_features) RoundFeatures(x.values());
+  if ((beyond || hyper_.DampsLengths()) && traits_.rounds_features) RoundFeatures(x.values());
   // What the item is to everybody, or to the group, says nothing of the user: all that follows
   // learns from the rest. What it is to this user does: it stays in.
   ItemPart part = FindItemPart(decision, user, x, reward, memo);
@@ -240,10 +240,15 @@ std::span<const double> CoDBand::FindDeparture(const Outlook& outlook, const Use
 }
 
 ArmsView CoDBand::See(ArmsView arms, ChooseWorkspace& work) const {
-  if (!hyper_.scales().shifts()) return arms;
+  const bool damps = hyper_.DampsLengths();
+  if (!hyper_.scales().shifts() && !damps) return arms;
   work.seen.assign(arms.features.begin(), arms.features.end());
   for (std::size_t i = 0; i < arms.count(); ++i) {
-    hyper_.scales().Shift(std::span(work.seen).subspan(i * arms.dim, arms.dim));
+    const std::span<double> arm = std::span(work.seen).subspan(i * arms.dim, arms.dim);
+    hyper_.scales().Shift(arm);
+    if (!damps) continue;
+    const double factor = hyper_.LengthFactor(arm);
+    for (double& value : arm) value *= factor;
   }
   return {.features = work.seen, .dim = arms.dim, .items = arms.items};
 }

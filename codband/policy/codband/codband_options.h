@@ -28,6 +28,7 @@ struct CoDBandOptions {
   std::string_view departure = "learned";
   std::string_view items = "learned";
   std::string_view outliers = "limited";
+  std::string_view lengths = "damped";
   bool intercept = true;
   double v = 1;
   double lambda = 25;  // hyper=fixed; in the registry d, the precision of a random θ of norm 1

@@ -169,6 +169,7 @@ std::vector<ParamInfo> Params() {
       Choice("departure", "detector=bayes: how a user departs from the model", Change::kLive),
       Choice("items", "what an item is beyond its features"),
       Choice("outliers", "observations and users far from all others", Change::kLive),
+      Choice("lengths", "hyper=learned: the lengths of feature vectors"),
       {.name = "intercept",
        .help = "whether models have a constant beside the features",
        .words = {"yes", "no"}}};
@@ -193,6 +194,7 @@ std::vector<std::pair<std::string, std::string>> PaperValues(std::string likelih
           {"departure", "none"},
           {"items", "none"},
           {"outliers", "kept"},
+          {"lengths", "given"},
           {"intercept", "no"},
           {"history", "0"},
           {"v", "1"},
@@ -252,6 +254,7 @@ std::unique_ptr<Policy> MakeCoDBand(const ParamValues& params, const PolicyConte
                          .departure = word("departure"),
                          .items = word("items"),
                          .outliers = word("outliers"),
+                         .lengths = word("lengths"),
                          .intercept = params.Word("intercept") == "yes",
                          .friends = context.friends};
   options.window_detector.fixed_alpha = params.Word("bound") == "fixed";

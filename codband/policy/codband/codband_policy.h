@@ -48,6 +48,8 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
     return items_.Ask(item).MeanOn(model);
   }
 
+  double FeatureWeight(std::span<const double> features) const override;
+
   void SetGroups(std::span<const std::uint32_t> groups) override { hyper_.SetGroups(groups); }
 
   PagedUsers* paged_users() override { return this; }
@@ -88,7 +90,8 @@ class CoDBand final : public Policy, public PagedUsers, public GroupedFeatures, 
 
   // The number of features as the models see them.
   std::size_t inner_dim() const { return pool_.prior().dim(); }
-  // The arms as the models see them: themselves, unless columns are centred; then in the workspace.
+  // The arms as the models see them: themselves, unless columns are centred or lengths damped; then
+  // in the workspace.
   ArmsView See(ArmsView arms, ChooseWorkspace& work) const;
   FeatureVector See(std::span<const double> features) const;  // of an observation
   FeatureVector Extend(std::span<const double> features) const;

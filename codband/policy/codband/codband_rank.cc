@@ -103,6 +103,14 @@ void CoDBand::ScoreArms(Outlook& outlook, ArmsView arms, ChooseWorkspace& work,
   }
 }
 
+double CoDBand::FeatureWeight(std::span<const double> features) const {
+  if (!hyper_.DampsLengths()) return 1;
+  FeatureVector x(features.size());
+  std::ranges::copy(features, x.values().begin());
+  hyper_.scales().Shift(x.values());
+  return hyper_.LengthFactor(x);
+}
+
 // The arms from `first` on whose features, as the models see them, are in `rows`.
 void CoDBand::LetCompete(const Outlook& outlook, ArmsView arms, std::size_t first,
                          std::span<const double> rows, ThompsonIntegral::Points& points) const {

@@ -178,15 +178,18 @@ void CoDBand::SaveTail(ByteWriter& out) const {
   hyper_.change_rate().SaveFashion(out);
   if (inner_dim() > linalg::Covariance::kNarrow) pool_.SaveCovariances(out);
   hyper_.SaveSizes(out);
+  hyper_.SaveLengths(out);
 }
 
 void CoDBand::LoadTail(ByteReader& in) {
   hyper_.change_rate().EndFashion();
   hyper_.ForgetSizes();
-  if (!in.ok() || in.remaining() == 0) return;
-  hyper_.change_rate().LoadFashion(in);
-  if (inner_dim() > linalg::Covariance::kNarrow) pool_.LoadCovariances(in);
+  if (in.ok() && in.remaining() > 0) {
+    hyper_.change_rate().LoadFashion(in);
+    if (inner_dim() > linalg::Covariance::kNarrow) pool_.LoadCovariances(in);
+  }
   if (in.ok() && in.remaining() > 0) hyper_.LoadSizes(in);
+  hyper_.LoadLengths(in);
 }
 
 void CoDBand::SaveRest(ByteWriter& out) const {

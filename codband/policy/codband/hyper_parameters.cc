@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "codband/linalg/kernels.h"
@@ -24,6 +25,9 @@ constexpr int kRelearnings = 10;
 // How much closer users of one model are than models, as a ratio of variances, before it is known.
 constexpr double kCloser = 10;
 
+// The square of a vector that is all but zero.
+constexpr double kLeastSquare = 1e-24;
+
 // How much larger τ² is than those users say who count: who departs most is not sure to be on their
 // model, and does not count.
 constexpr double kUncounted = 2;
@@ -40,6 +44,7 @@ HyperParameters::HyperParameters(std::size_t dim, const CoDBandOptions& options)
       prior_(start_.prior),
       scales_(dim, JudgedColumns()),
       limited_(FindPart<bool>("outliers", options.outliers)),
+      damped_(learned_ && FindPart<bool>("lengths", options.lengths)),
       learner_(prior_.dim(), options.intercept, limited_, options.lambda0, options.sigma0),
       change_rate_(start_.change_rate) {
   if (!limited_) noise_.BeStrict();
@@ -79,11 +84,23 @@ double HyperParameters::SquaredLength(std::span<const double> x) const {
   return linalg::WeightedSquare(x.first(features_), scales_.weights()) + linalg::Dot(rest, rest);
 }
 
+double HyperParameters::LengthFactor(std::span<const double> features) const {
+  const double square = scales_.weights().empty()
+                            ? linalg::Dot(features, features)
+                            : linalg::WeightedSquare(features, scales_.weights());
+  if (!(square > kLeastSquare)) return 1;
+  return 1 / std::sqrt(std::sqrt(square));
+}
+
 bool HyperParameters::LimitInfluence(const ModelPool& pool, UserRecord& user, std::span<double> x,
                                      double& r) {
   if (noise_.Watch(r, user.other_rewards, pool.users()) &&
       user.other_rewards < std::numeric_limits<std::uint32_t>::max()) {
     ++user.other_rewards;
+  }
+  if (DampsLengths()) {
+    const double factor = LengthFactor(x.first(features_));
+    for (double& value : x.first(features_)) value *= factor;
   }
   if (!limited_) return false;
   const std::uint64_t seen = Seen(user);

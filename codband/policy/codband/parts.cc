@@ -43,6 +43,8 @@ constexpr Part kParts[] = {
     {"items", "none", "an item is its features", ItemEffectsFactory(nullptr)},
     {"outliers", "limited", "the influence of one observation and of one user is bounded", true},
     {"outliers", "kept", "all count as they come", false},
+    {"lengths", "damped", "of clicks the square root counts", true},
+    {"lengths", "given", "they count as they are", false},
 };
 
 }  // namespace
