@@ -196,20 +196,26 @@ TEST(PoisonTest, UserWhoRatesWhereOthersClickHarmsNobody) {
 }
 
 TEST(PoisonTest, ClicksStayClicksWhenOneRewardIsNone) {
-  // Rewards of 0 and 1, and then one of 1e6: how surprising a click is does not change.
+  // Rewards of 0 and 1, and then one of 1e6: how surprising a click is does not change. The ten
+  // users are alike. By chance a second model is there at the end of a few of the runs.
+  constexpr int kRuns = 30;
   for (const bool poisoned : {false, true}) {
-    const auto policy = MakeOrDie("codband", {.dim = 1});
-    const std::vector<double> arm = {1};
-    double mean = 0;
-    for (std::uint64_t i = 0; i < 2000; ++i) {
-      const Decision decision = policy->Choose(i % 10, {arm, 1}, {1, i});
-      RandomStream random({1, i}, 904);
-      policy->Learn(decision, random.Uniform() < 0.3 ? 1 : 0, {1, i});
-      if (poisoned && i == 1000) policy->Learn(decision, 1e6, {1, 100'000});
-      mean = decision.mean;
+    int split = 0;
+    for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+      const auto policy = MakeOrDie("codband", {.dim = 1});
+      const std::vector<double> arm = {1};
+      double mean = 0;
+      for (std::uint64_t i = 0; i < 2000; ++i) {
+        const Decision decision = policy->Choose(i % 10, {arm, 1}, {seed, i});
+        RandomStream random({seed, i}, 904);
+        policy->Learn(decision, random.Uniform() < 0.3 ? 1 : 0, {seed, i});
+        if (poisoned && i == 1000) policy->Learn(decision, 1e6, {seed, 100'000});
+        mean = decision.mean;
+      }
+      EXPECT_NEAR(mean, 0.3, 0.05) << poisoned << " " << seed;
+      split += policy->model_count() > 1 ? 1 : 0;
     }
-    EXPECT_NEAR(mean, 0.3, 0.05) << poisoned;
-    EXPECT_EQ(policy->model_count(), 1U) << poisoned;
+    EXPECT_LE(split, kRuns / 5) << poisoned;
   }
 }
 

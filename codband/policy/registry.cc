@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "codband/base/text.h"
 #include "codband/linalg/packed.h"
@@ -66,6 +67,19 @@ Result<const Registration*> FindRegistration(std::string_view spec) {
       fmt::format("policy '{}' is unknown; there are {}", name, fmt::join(names, ", ")));
 }
 
+// Parameters that specs of earlier versions do not name: their states have nothing of it, and any
+// choice may continue from them.
+constexpr std::array<std::string_view, 2> kCameLater = {"items", "lengths"};
+
+// What the new spec says of the parameter, if the old one says nothing.
+void TakeOver(std::string_view name, const std::string& new_spec, std::string& old_text) {
+  const std::size_t at = new_spec.find(fmt::format(",{}=", name));
+  if (at == std::string::npos || old_text.find(fmt::format("{}=", name)) != std::string::npos)
+    return;
+  const std::string choice = new_spec.substr(at, new_spec.find(',', at + 1) - at);
+  old_text += old_text.empty() ? choice.substr(1) : choice;
+}
+
 }  // namespace
 
 std::vector<const PolicyInfo*> RegisteredPolicies() {
@@ -126,15 +140,9 @@ Status CheckSpecChange(std::string_view from, std::string_view to, const PolicyC
   }
   const auto new_params = ParamValues::Parse(*after.value(), SplitSpec(to).second, context);
   if (!new_params.ok()) return new_params.status();
-  // A spec without item effects is of a version without them: its state has none, and any choice
-  // may continue from it.
   std::string old_text(SplitSpec(from).second);
   const std::string new_spec = new_params.value().Spec();
-  const std::size_t items = new_spec.find(",items=");
-  if (items != std::string::npos && old_text.find("items=") == std::string::npos) {
-    const std::string choice = new_spec.substr(items, new_spec.find(',', items + 1) - items);
-    old_text += old_text.empty() ? choice.substr(1) : choice;
-  }
+  for (const std::string_view name : kCameLater) TakeOver(name, new_spec, old_text);
   const auto old_params = ParamValues::Parse(*before.value(), old_text, context);
   if (!old_params.ok()) return old_params.status();
   return new_params.value().CheckChange(old_params.value());

@@ -2,7 +2,6 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <rocksdb/write_buffer_manager.h>
@@ -122,11 +121,6 @@ RocksDbLayout MakeRocksDbLayout(const RocksDbOptions& options) {
       // that finding the front of a queue stays fast.
       family.table_properties_collector_factories.push_back(
           rocksdb::NewCompactOnDeletionCollectorFactory(1024, 512, 0.5));
-    }
-    if (table == Table::kPending) {
-      // Decisions come at the end, in the order of time, and their outcomes a little before it:
-      // from where the last change was it is not far to the next.
-      family.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(0));
     }
     if (table == Table::kDeadlines) {
       // Its front is scanned all the time, over the tombstones in the memtable too.
