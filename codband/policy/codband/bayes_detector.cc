@@ -324,7 +324,6 @@ void BayesDetector::Gibbs(UserId id, UserRecord& user, RandomStream& random, Lea
   FilterState& state = FilterState::Of(user);
   const ModelId before = user.current.model;
   const std::span<double> chances = assignment_.Resample(id, user, random, memo);
-  hyper_.CountReview();
   const std::size_t own = pool_.IndexOf(user.current.model).value();
   TakeNewAsOwn(chances, own);
   const bool known = chances[own] >= kKnown;

@@ -38,8 +38,9 @@ class HyperParameters {
   // first. Returns whether columns weigh otherwise from now on; the pool has another prior then.
   bool ObserveColumns(ModelPool& pool, const UserRecord& user, std::span<const double> features);
 
-  // Whether models see vectors shortened: of clicks it is their direction that says most.
-  bool DampsLengths() const { return damped_ && noise_.clicks(); }
+  // Whether models see vectors shortened: of clicks it is their direction that says most. Not where
+  // it is told which features belong together: of names the length says how many an item has.
+  bool DampsLengths() const { return damped_ && noise_.clicks() && learner_.groups().empty(); }
   // What the features of an arm, in the units of the models, are multiplied by then: |x|^-1/2.
   double LengthFactor(std::span<const double> features) const;
   // What states from before vectors were shortened lack: in these they stay as they are.
@@ -50,15 +51,11 @@ class HyperParameters {
 
   // Brings an observation of the user, one of those in the pool, within bounds, in place, and of
   // clicks damps its length. Every observation goes through here once, before it comes anywhere
-  // else. Returns whether it was
-  // beyond them.
+  // else. Returns whether it was beyond them.
   bool LimitInfluence(const ModelPool& pool, UserRecord& user, std::span<double> x, double& r);
 
   // An observation is about to come to the pool. If it is time for another prior, the pool gets it.
   void Observe(ModelPool& pool, std::span<const double> x, double r);
-
-  // A period has been scored as a whole: the prior is learned anew the sooner.
-  void CountReview() { learner_.CountReview(); }
 
   // An observation that is about to come to the user's period tells how far users depart from their
   // models. `sure`: how likely it is that the user is on the model of that period.

@@ -81,6 +81,12 @@ TEST(LengthsTest, TheFactorIsThatOfTheLengthInTheUnitsOfTheModels) {
   EXPECT_FALSE(HyperParameters(kLengthsDim, {.hyper = "fixed"}).DampsLengths());
 }
 
+TEST(LengthsTest, OfNamedFeaturesTheyAreAsGiven) {
+  HyperParameters hyper(kLengthsDim, {});
+  hyper.SetGroups(std::vector<std::uint32_t>{0, 0, 1});
+  EXPECT_FALSE(hyper.DampsLengths());
+}
+
 TEST(LengthsTest, OtherRewardsThanClicksAreLinearInTheFeatures) {
   const auto damped = MakeForLengths("codband");
   const auto given = MakeForLengths("codband:lengths=given");

@@ -15,7 +15,7 @@ constexpr double kSignalShare = 0.75;      // of the rewards' variance, before a
 constexpr double kLeastNoise = 1e-6;       // of the rewards' variance
 constexpr double kLeastClickNoise = 0.5;   // the same of clicks before there are any,
 constexpr double kSurestClicks = 0.1;      // and however many there are
-constexpr double kFewClicks = 64;          // so many of each model halve it
+constexpr double kFewClicks = 64;          // so many halve it
 constexpr double kInterceptShare = 0.1;    // how far apart intercepts are, in the same unit
 constexpr double kSmallestSquare = 1e-30;  // of rewards that are not all but zero
 constexpr double kIntercept = 1e-3;        // how little the common intercept is held to 0
@@ -28,11 +28,10 @@ constexpr std::uint64_t kLongest = 20'000;  // but no more than this
 // The mean of |x|² to go by: arms that are all but zero say nothing of it.
 double FeatureSize(double mean_square) { return mean_square > 1e-12 ? mean_square : 1; }
 
-// A few clicks of a model are soon explained by as many features. Where there are many, what
-// features foresee is no noise.
-double LeastClickNoise(double clicks, std::size_t models) {
-  const double few = kFewClicks * static_cast<double>(models);
-  return std::max(kSurestClicks, kLeastClickNoise * few / (few + clicks));
+// A few clicks are soon explained by as many features. Where there are many, what features foresee
+// is no noise.
+double LeastClickNoise(double clicks) {
+  return std::max(kSurestClicks, kLeastClickNoise * kFewClicks / (kFewClicks + clicks));
 }
 
 // xᵀAx, A packed.
@@ -143,8 +142,7 @@ void PriorLearner::Iterate(const ModelPool& pool, double click, linalg::LinearPr
 
   LearnMean(prior);
   const double least_noise =
-      clicks ? LeastClickNoise(evidence.reward_squares / (click * click), pool.size())
-             : kLeastNoise;
+      clicks ? LeastClickNoise(evidence.reward_squares / (click * click)) : kLeastNoise;
   prior.noise_variance = std::max((evidence.residuals + kPriorWeight * (1 - kSignalShare) * scale) /
                                       (evidence.degrees_of_freedom() + kPriorWeight),
                                   least_noise * scale);

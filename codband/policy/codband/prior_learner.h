@@ -29,8 +29,8 @@ namespace codband {
 //
 // With `bounded`, models far beyond all others count as if they were less far (model_evidence.h).
 //
-// The prior is learned anew at growing intervals of observations and reviews of periods, so that
-// the cost, O(K d³) each time, stays small beside that of those in between. Not thread-safe.
+// The prior is learned anew at growing intervals, so that the cost, O(K d³) each time, stays small
+// beside that of the observations in between. Not thread-safe.
 class PriorLearner {
  public:
   // `start_precision` and `start_deviation` are initial values; 0 takes them from the first reward.
@@ -43,12 +43,6 @@ class PriorLearner {
   // `click`: what one is worth where rewards are clicks or purchases (reward_noise.h), else 0.
   bool Observe(const ModelPool& pool, std::span<const double> x, double r, double click,
                linalg::LinearPrior& prior);
-
-  // A period has been scored as a whole and may have moved: as much has changed as with an
-  // observation, and at as large a cost as learning.
-  void CountReview() {
-    if (next_ > count_) --next_;
-  }
 
   // A user with so many observations has left the pool. If nobody is left it starts over.
   void Forget(const ModelPool& pool, std::uint64_t observations);
