@@ -150,10 +150,23 @@ class PostgresServer {
     if (::chown(directory_.c_str(), user_, group_) != 0) throw std::runtime_error("chown");
   }
   void SignalAll(int signal) const {
+    // What stands still forks no process that would be missed.
+    ::kill(process_, SIGSTOP);
+    for (int i = 0; i < 1000 && Runs(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     std::vector<pid_t> all = {process_};
     std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", process_));
     for (pid_t child = 0; children >> child;) all.push_back(child);
     for (const pid_t each : all) ::kill(each, signal);
+  }
+  // Neither stopped nor ended.
+  bool Runs() const {
+    std::ifstream status(fmt::format("/proc/{}/stat", process_));
+    std::string text;
+    std::getline(status, text);
+    const std::size_t state = text.rfind(')') + 2;
+    return state < text.size() && text[state] != 'T' && text[state] != 'Z';
   }
   void Run(std::vector<std::string> command) const {
     const std::string program = command[0];
